@@ -1,0 +1,6 @@
+//! The lab behind `lockstock`: starts the whole system, drives load, injects faults, audits what happened, reports.
+//!
+//! Data flows one way: experiment → run → facts → report. The audit judges from the database, from `ZooKeeper` and
+//! from the client's own history; it never asks the service it judges.
+
+pub mod audit;

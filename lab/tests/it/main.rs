@@ -1,0 +1,1 @@
+//! Integration tests of the lab, one binary: each module starts its own private servers.
