@@ -1,0 +1,53 @@
+//! Why a server could not be started.
+
+use std::{io, path::PathBuf, time::Duration};
+
+use crate::{AskError, Exit, Missing, RunDirError};
+
+/// A server could not be started, or did not become ready.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A program is not installed.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// The run folder cannot be used.
+    #[error(transparent)]
+    RunDir(#[from] RunDirError),
+    /// A file or a process could not be made.
+    #[error("cannot {doing} ({path})", path = path.display())]
+    Io {
+        /// What was attempted.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// It ended before it was ready.
+    #[error("{name} ended with {exit} before it was ready; the end of its log:\n{log_tail}")]
+    Exited {
+        /// The child's name in the run.
+        name: String,
+        /// How it ended.
+        exit: Exit,
+        /// The end of its log.
+        log_tail: String,
+    },
+    /// It runs, but was not ready within the deadline.
+    #[error("{name} was not ready after {} s: {last}; the end of its log:\n{log_tail}", waited.as_secs())]
+    NotReady {
+        /// The child's name in the run.
+        name: String,
+        /// How long was waited.
+        waited: Duration,
+        /// The last answer to "are you ready?".
+        last: String,
+        /// The end of its log.
+        log_tail: String,
+    },
+    /// It runs, but does not do what is asked of it.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+}
