@@ -1,1 +1,2 @@
+//! The binary `loadtest`; see `loadtest --help`.
 fn main() {}
