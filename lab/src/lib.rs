@@ -4,3 +4,6 @@
 //! from the client's own history; it never asks the service it judges.
 
 pub mod audit;
+pub mod experiments;
+pub mod report;
+pub mod verdict;

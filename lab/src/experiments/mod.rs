@@ -1,0 +1,127 @@
+//! Experiments as data: what is run, and what is expected of it.
+//!
+//! Each is a claim. A claim that danger exists ("without a lock, stock is oversold") is tested by finding it, so the
+//! verdict expected of its audit is *invalid*. Nothing here starts anything.
+
+mod expected;
+mod fault;
+
+use std::time::Duration;
+
+pub use expected::{Expectation, NoClaim, possible};
+pub use fault::{FaultKind, Faults, ParseFaultError};
+
+/// One run: everything that decides it.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// Name in the report, also of its database, its chroot and its instances.
+    pub name: String,
+    /// Lock mode of the service.
+    pub mode: String,
+    /// Writer of the service.
+    pub writer: String,
+    /// Faults to be injected.
+    pub faults: Faults,
+    /// What its audit should find.
+    pub expected: Expectation,
+    /// Units at the start.
+    pub stock: i64,
+    /// Clients at once.
+    pub users: u32,
+    /// Bound on the load; it ends earlier when sold out.
+    pub duration: Duration,
+    /// Replicas of the service.
+    pub replicas: usize,
+    /// The slow part inside the critical section.
+    pub work: Duration,
+    /// ZooKeeper session timeout that is asked for.
+    pub session_timeout: Duration,
+    /// Deadline of an order.
+    pub lock_wait: Duration,
+}
+
+/// The SKU that everybody wants.
+pub const HOT_SKU: &str = "sku-1";
+
+/// Lock modes that take no lock.
+pub const UNLOCKED: &str = "none";
+
+/// The modes this lab can run.
+pub const MODES: [&str; 3] = [UNLOCKED, "zk-simple", "zk-fair"];
+
+/// The writers this lab can run.
+pub const WRITERS: [&str; 2] = ["plain", "fenced"];
+
+/// The writer that goes with a mode when none is named.
+pub fn default_writer(mode: &str) -> &'static str {
+    if mode == UNLOCKED { "plain" } else { "fenced" }
+}
+
+impl Experiment {
+    fn new(name: &str, mode: &str, writer: &str, faults: Faults, expected: Expectation) -> Self {
+        Self {
+            name: name.into(),
+            mode: mode.into(),
+            writer: writer.into(),
+            faults,
+            expected,
+            stock: 200,
+            users: 60,
+            duration: Duration::from_secs(60),
+            replicas: 3,
+            work: Duration::from_millis(15),
+            session_timeout: Duration::from_millis(2000),
+            lock_wait: Duration::from_millis(5000),
+        }
+    }
+
+    /// The path of the lock that guards the hot SKU, under the run's chroot.
+    pub fn lock_path(&self) -> String {
+        format!("/locks/stock:{HOT_SKU}")
+    }
+
+    /// The name as a database and chroot may have it.
+    pub fn slug(&self) -> String {
+        self.name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+            .collect()
+    }
+}
+
+/// The demo: the danger, the cure, and the cure under fire.
+pub fn demo() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            stock: 150,
+            ..Experiment::new("no-lock", "none", "plain", Faults::none(), Expectation::Oversold)
+        },
+        Experiment {
+            stock: 250,
+            ..Experiment::new("fair-fenced", "zk-fair", "fenced", Faults::none(), Expectation::Valid)
+        },
+        Experiment {
+            stock: 600,
+            duration: Duration::from_secs(90),
+            ..Experiment::new("fair-fenced-faults", "zk-fair", "fenced", Faults::demo(), Expectation::Valid)
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demo_expects_what_the_table_says() {
+        for run in demo() {
+            assert_eq!(
+                Expectation::of(&run.mode, &run.writer, &run.faults).expect("a claim"),
+                run.expected,
+                "{}",
+                run.name
+            );
+            assert!(run.work < run.session_timeout && run.stock > 0);
+        }
+    }
+}
