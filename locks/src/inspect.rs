@@ -1,0 +1,170 @@
+//! Looks at locks from outside: who holds, who waits, since when, in which session.
+//!
+//! Promises to read only, and to need nothing but a connection: it works on locks of other processes, and on
+//! ones made by Curator. What it shows may be over by the time it is read.
+
+use serde::Serialize;
+use time::OffsetDateTime;
+use zookeeper_client as zk;
+
+use crate::error::OperationError;
+use crate::node::{self, NodeData};
+use crate::path::ConnectString;
+use crate::recipe::SIMPLE_NODE;
+use crate::session::Member;
+use crate::session::member;
+
+/// A lock directory and its queue.
+#[derive(Debug, Clone, Serialize)]
+pub struct LockView {
+    /// Path of the lock, without the chroot.
+    pub path: String,
+    /// Its contenders, the holder first.
+    pub entries: Vec<LockEntry>,
+}
+
+/// One contender.
+#[derive(Debug, Clone, Serialize)]
+pub struct LockEntry {
+    /// Name of its node.
+    pub node: String,
+    /// 0 holds, 1 is next.
+    pub position: usize,
+    /// Its fencing token.
+    pub token: i64,
+    /// The ZooKeeper session that it belongs to.
+    pub session_id: i64,
+    /// Name of its process, if this library wrote the node.
+    pub instance: Option<String>,
+    /// W3C trace context of the request behind it.
+    pub traceparent: Option<String>,
+    /// What it wants the lock for.
+    pub label: Option<String>,
+    /// When the server made the node, by the server's clock.
+    #[serde(with = "time::serde::rfc3339")]
+    pub since: OffsetDateTime,
+}
+
+/// A connection for looking.
+#[derive(Debug)]
+pub struct Inspector {
+    client: zk::Client,
+    root: ConnectString,
+}
+
+impl Inspector {
+    /// Connects, within the default session timeout at most.
+    ///
+    /// # Errors
+    /// [`OperationError`] if the connect string is bad or no server answers.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn connect(connect: &str) -> Result<Self, OperationError> {
+        let failed = |source| OperationError { operation: "connect", path: connect.to_owned(), source };
+        let root = ConnectString::parse(connect)
+            .map_err(|_| failed(zk::Error::BadArguments(&"not a ZooKeeper connect string")))?;
+        let connector = zk::Client::connector().with_fail_eagerly();
+        let client = connector.connect(&root.hosts).await.map_err(failed)?;
+        Ok(Self { client, root })
+    }
+
+    /// All lock directories at and under `path`, idle ones included, sorted by path.
+    ///
+    /// # Errors
+    /// [`OperationError`] if a request fails; directories that vanish meanwhile are left out.
+    ///
+    /// # Cost
+    /// One listing for each directory and one read for each contender.
+    pub async fn locks(&self, path: &str) -> Result<Vec<LockView>, OperationError> {
+        let mut views = Vec::new();
+        let mut open = vec![path.to_owned()];
+        while let Some(path) = open.pop() {
+            let Some(children) = self.children(&path).await? else { continue };
+            let (contenders, directories): (Vec<_>, Vec<_>) =
+                children.into_iter().partition(|child| is_contender(child));
+            if directories.is_empty() || !contenders.is_empty() {
+                views.push(self.view(&path, &contenders).await?);
+            }
+            open.extend(directories.iter().map(|child| format!("{}/{child}", path.trim_end_matches('/'))));
+        }
+        views.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(views)
+    }
+
+    /// One lock directory; without entries if it does not exist.
+    ///
+    /// # Errors
+    /// [`OperationError`] if a request fails.
+    pub async fn lock(&self, path: &str) -> Result<LockView, OperationError> {
+        let mut children = self.children(path).await?.unwrap_or_default();
+        children.retain(|child| is_contender(child));
+        self.view(path, &children).await
+    }
+
+    /// The sessions of this library, oldest first.
+    ///
+    /// # Errors
+    /// [`OperationError`] if a request fails.
+    pub async fn members(&self) -> Result<Vec<Member>, OperationError> {
+        member::list(&self.client, &self.root, None).await
+    }
+
+    /// Ends the connection and waits, for a second at most, until the server has confirmed it.
+    pub async fn close(self) {
+        let mut states = self.client.state_watcher();
+        drop(self.client);
+        let ended = async { while !states.changed().await.is_terminated() {} };
+        let _confirmed = tokio::time::timeout(std::time::Duration::from_secs(1), ended).await.is_ok();
+    }
+
+    async fn children(&self, path: &str) -> Result<Option<Vec<String>>, OperationError> {
+        let absolute = self.root.absolute(path);
+        match self.client.list_children(&absolute).await {
+            Ok(children) => Ok(Some(children)),
+            Err(zk::Error::NoNode) => Ok(None),
+            Err(source) => Err(OperationError { operation: "list", path: absolute, source }),
+        }
+    }
+
+    async fn view(&self, path: &str, contenders: &[String]) -> Result<LockView, OperationError> {
+        let mut entries = Vec::with_capacity(contenders.len());
+        for name in contenders {
+            let absolute = self.root.absolute(&format!("{}/{name}", path.trim_end_matches('/')));
+            match self.client.get_data(&absolute).await {
+                Ok((data, stat)) => entries.push(LockEntry::new(name, &data, &stat)),
+                Err(zk::Error::NoNode) => {}
+                Err(source) => return Err(OperationError { operation: "get", path: absolute, source }),
+            }
+        }
+        // Order of creation is order of sequence, also where the counter wrapped.
+        entries.sort_by_key(|entry| entry.token);
+        for (position, entry) in entries.iter_mut().enumerate() {
+            entry.position = position;
+        }
+        Ok(LockView { path: path.to_owned(), entries })
+    }
+}
+
+impl LockEntry {
+    fn new(name: &str, data: &[u8], stat: &zk::Stat) -> Self {
+        let data = NodeData::from_bytes(data);
+        let (instance, traceparent, label) =
+            data.map_or((None, None, None), |data| (data.instance, data.traceparent, data.label));
+        Self {
+            node: name.to_owned(),
+            position: 0,
+            token: stat.czxid,
+            session_id: stat.ephemeral_owner,
+            instance,
+            traceparent,
+            label,
+            since: OffsetDateTime::from_unix_timestamp_nanos(i128::from(stat.ctime) * 1_000_000)
+                .unwrap_or(OffsetDateTime::UNIX_EPOCH),
+        }
+    }
+}
+
+fn is_contender(name: &str) -> bool {
+    name == SIMPLE_NODE || node::sequence(name).is_some()
+}

@@ -1,0 +1,308 @@
+//! A stake: one contender's node in a lock directory, from before its create is sent until it is gone.
+//!
+//! Promises that dropping it at any moment removes the node, in the background and across reconnects, also when
+//! nobody knows yet whether the node exists. Never more than one node per stake.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use tracing::Instrument as _;
+use uuid::Uuid;
+use zookeeper_client as zk;
+
+use crate::error::{Lost, ReleaseError};
+use crate::observer::Observer;
+use crate::recipe::Recipe;
+use crate::removal::{Removal, Removed};
+use crate::session::epoch::{Counted, Epoch, Failure};
+
+/// What a stake is for at the moment.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Waiting,
+    /// Held under this count of lapses of the lease, since then.
+    Holding {
+        lapses: u64,
+        since: Instant,
+    },
+    Leaving,
+}
+
+/// The part that the task watching the node shares.
+pub(crate) struct Shared {
+    pub(crate) epoch: Arc<Epoch>,
+    pub(crate) recipe: Recipe,
+    /// The lock's path as its user gave it.
+    pub(crate) path: String,
+    /// The same with the chroot.
+    pub(crate) directory: String,
+    pub(crate) guid: Uuid,
+    observer: Arc<dyn Observer>,
+    node: OnceLock<Node>,
+    phase: Mutex<Phase>,
+    loss: watch::Sender<Option<Lost>>,
+}
+
+/// The node, once it is known to exist.
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) czxid: i64,
+}
+
+pub(crate) struct Stake {
+    shared: Arc<Shared>,
+    left: bool,
+    _activity: Counted,
+}
+
+impl Stake {
+    pub(crate) fn new(
+        epoch: &Arc<Epoch>,
+        recipe: Recipe,
+        path: &str,
+        directory: &str,
+        guid: Uuid,
+        observer: &Arc<dyn Observer>,
+    ) -> Self {
+        let shared = Shared {
+            epoch: Arc::clone(epoch),
+            recipe,
+            path: path.to_owned(),
+            directory: directory.to_owned(),
+            guid,
+            observer: Arc::clone(observer),
+            node: OnceLock::new(),
+            phase: Mutex::new(Phase::Waiting),
+            loss: watch::Sender::new(None),
+        };
+        Self { shared: Arc::new(shared), left: false, _activity: epoch.activity() }
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// The node exists: watches it from now on.
+    pub(crate) fn found(&self, name: String, czxid: i64) -> &Node {
+        let shared = &self.shared;
+        if shared.node.set(Node { name, czxid }).is_ok() {
+            shared.epoch.runtime.spawn(Arc::clone(shared).watch());
+        }
+        shared.node()
+    }
+
+    /// Turns the waiter into a holder, if the lease covers it at this moment.
+    pub(crate) fn hold(&self) -> bool {
+        let Some(lapses) = self.shared.epoch.lease.grant() else { return false };
+        self.shared.set_phase(Phase::Holding { lapses, since: Instant::now() });
+        self.shared.epoch.lease.covers(lapses) && self.shared.loss().is_none()
+    }
+
+    /// Leaves: the node is removed in the background. The receiver tells how it went.
+    pub(crate) fn leave(mut self) -> oneshot::Receiver<Result<(), ReleaseError>> {
+        self.start_removal()
+    }
+
+    fn start_removal(&mut self) -> oneshot::Receiver<Result<(), ReleaseError>> {
+        self.left = true;
+        let shared = Arc::clone(&self.shared);
+        // A loss that nobody looked for yet is a loss all the same.
+        let lost = shared.check().err();
+        let held = match shared.set_phase(Phase::Leaving) {
+            Phase::Holding { since, .. } => Some(since.elapsed()),
+            Phase::Waiting | Phase::Leaving => None,
+        };
+        let removal = Removal {
+            epoch: Arc::clone(&shared.epoch),
+            recipe: shared.recipe,
+            directory: shared.directory.clone(),
+            guid: shared.guid,
+            name: shared.node.get().map(|node| node.name.clone()),
+        };
+        let span = match held {
+            Some(_) => tracing::info_span!(
+                "lock.release",
+                lock.path = %shared.path,
+                lock.recipe = %shared.recipe,
+                lock.token = shared.node.get().map(|node| node.czxid),
+                lock.outcome = tracing::field::Empty,
+            ),
+            None => tracing::Span::none(),
+        };
+        let (sender, receiver) = oneshot::channel();
+        let runtime = shared.epoch.runtime.clone();
+        let leaving = async move {
+            let result = shared.outcome(lost, removal.run().await);
+            tracing::Span::current().record(
+                "lock.outcome",
+                match &result {
+                    Ok(()) => "released",
+                    Err(ReleaseError::Lost { reason, .. }) => reason.as_str(),
+                    Err(_) => "refused",
+                },
+            );
+            if let Some(held) = held {
+                shared.observer.released(&shared.path, shared.recipe, held, result.as_ref().copied());
+            }
+            // Nobody need be waiting for it.
+            let _unheard = sender.send(result).is_err();
+        };
+        runtime.spawn(leaving.instrument(span));
+        receiver
+    }
+}
+
+impl Drop for Stake {
+    fn drop(&mut self) {
+        if !self.left {
+            let _unawaited = self.start_removal();
+        }
+    }
+}
+
+impl Shared {
+    /// The node.
+    ///
+    /// # Panics
+    /// Before [`Stake::found`]: a bug, since only a found node gets this far.
+    #[allow(clippy::expect_used, reason = "an invariant of the engine")]
+    pub(crate) fn node(&self) -> &Node {
+        self.node.get().expect("a stake that is asked for its node has one")
+    }
+
+    pub(crate) fn node_path(&self) -> String {
+        format!("{}/{}", self.directory, self.node().name)
+    }
+
+    fn phase(&self) -> Phase {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_phase(&self, phase: Phase) -> Phase {
+        std::mem::replace(&mut *self.phase.lock().unwrap_or_else(PoisonError::into_inner), phase)
+    }
+
+    pub(crate) fn loss(&self) -> Option<Lost> {
+        *self.loss.borrow()
+    }
+
+    /// For how long the lock has been held.
+    pub(crate) fn held(&self) -> Duration {
+        match self.phase() {
+            Phase::Holding { since, .. } => since.elapsed(),
+            Phase::Waiting | Phase::Leaving => Duration::ZERO,
+        }
+    }
+
+    /// A look at the clock and at what is known of session and node; finds a loss before its watcher does.
+    pub(crate) fn check(&self) -> Result<(), Lost> {
+        if let Some(reason) = self.loss().or_else(|| self.epoch.ended()) {
+            return Err(self.lose(reason));
+        }
+        match self.phase() {
+            Phase::Holding { lapses, .. } if !self.epoch.lease.covers(lapses) => {
+                Err(self.lose(Lost::LeaseRunOut))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Resolves when the node, the session or (for a holder) the lease is lost. Cancel safe.
+    pub(crate) async fn lost(&self) -> Lost {
+        let mut loss = self.loss.subscribe();
+        match loss.wait_for(Option::is_some).await.map(|loss| *loss) {
+            Ok(Some(reason)) => reason,
+            // The sender lives in `self`.
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Makes a loss final, once, and tells of it if a lock was held.
+    fn lose(&self, reason: Lost) -> Lost {
+        let mut first = false;
+        self.loss.send_if_modified(|loss| {
+            first = loss.is_none();
+            loss.get_or_insert(reason);
+            first
+        });
+        let reason = self.loss().unwrap_or(reason);
+        if first && matches!(self.phase(), Phase::Holding { .. }) {
+            tracing::warn!(
+                lock.path = %self.path,
+                lock.node = %self.node_path(),
+                lock.token = self.node().czxid,
+                session = %self.epoch.info,
+                reason = reason.as_str(),
+                "lock lost",
+            );
+            self.observer.lost(&self.path, self.recipe, reason);
+        }
+        reason
+    }
+
+    /// Watches the node, the session and the lease until one is lost or the stake leaves.
+    async fn watch(self: Arc<Self>) {
+        let mut lapses = self.epoch.lease.watch_lapses();
+        let mut deleted = std::pin::pin!(self.deleted());
+        loop {
+            let reason = tokio::select! {
+                biased;
+                reason = self.epoch.end() => Some(reason),
+                reason = &mut deleted => Some(reason),
+                _ = lapses.changed() => None,
+            };
+            if matches!(self.phase(), Phase::Leaving) {
+                return;
+            }
+            match reason {
+                Some(reason) => {
+                    self.lose(reason);
+                    return;
+                }
+                None => {
+                    if self.check().is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Resolves when the server says that the node is gone.
+    async fn deleted(&self) -> Lost {
+        let path = self.node_path();
+        loop {
+            // A read, since it sets no watch on a node that is not there.
+            match self
+                .epoch
+                .ask(|client| {
+                    let path = &path;
+                    async move { client.get_and_watch_data(path).await }
+                })
+                .await
+            {
+                Ok((_, stat, watcher)) if stat.czxid == self.node().czxid => {
+                    let event = watcher.changed().await;
+                    if event.event_type == zk::EventType::Session {
+                        return self.epoch.end().await;
+                    }
+                }
+                // The same name, made anew by another.
+                Ok(_) | Err(Failure::Refused(_)) => return Lost::NodeDeleted,
+                Err(Failure::SessionOver(reason)) => return reason,
+            }
+        }
+    }
+
+    fn outcome(&self, lost: Option<Lost>, removed: Removed) -> Result<(), ReleaseError> {
+        let reason = match (lost, removed) {
+            (None, Removed::ByUs) => return Ok(()),
+            (None, Removed::WasNotThere) => Lost::NodeDeleted,
+            (Some(reason), _) | (None, Removed::WithSession(reason)) => reason,
+            (None, Removed::Refused) => return Err(ReleaseError::Refused { path: self.path.clone() }),
+        };
+        Err(ReleaseError::Lost { path: self.path.clone(), reason })
+    }
+}
