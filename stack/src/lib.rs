@@ -17,6 +17,7 @@ mod spawn;
 mod stack;
 mod start;
 mod status;
+mod sweeper;
 pub mod testing;
 mod watchdog;
 mod zookeeper;

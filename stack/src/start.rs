@@ -1,8 +1,12 @@
 //! Why a server could not be started.
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{
+    io,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
-use crate::{AskError, Exit, Missing, RunDirError};
+use crate::{AskError, Child, Exit, Missing, RunDirError, child::TAIL_LINES};
 
 /// A server could not be started, or did not become ready.
 #[derive(Debug, thiserror::Error)]
@@ -50,4 +54,40 @@ pub enum StartError {
     /// It runs, but does not do what is asked of it.
     #[error(transparent)]
     Ask(#[from] AskError),
+}
+
+/// Asks until the answer is yes, the child has ended, or the deadline has passed.
+pub(crate) async fn until_ready<Ask>(
+    child: &Child,
+    patience: Duration,
+    poll: Duration,
+    mut ask: Ask,
+) -> Result<(), StartError>
+where
+    Ask: AsyncFnMut() -> Result<(), String>,
+{
+    let deadline = Instant::now() + patience;
+    loop {
+        let answer = ask().await;
+        // Asked after the answer: another server may have answered on the port that ours could not get.
+        if let Some(exit) = child.exit() {
+            let log_tail = child.log_tail(TAIL_LINES);
+            return Err(StartError::Exited { name: child.name().into(), exit, log_tail });
+        }
+        match answer {
+            Ok(()) => return Ok(()),
+            Err(last) if Instant::now() > deadline => {
+                let log_tail = child.log_tail(TAIL_LINES);
+                return Err(StartError::NotReady {
+                    name: child.name().into(),
+                    waited: patience,
+                    last,
+                    log_tail,
+                });
+            }
+            Err(_) => {
+                child.wait_exit(poll).await;
+            }
+        }
+    }
 }
