@@ -13,6 +13,7 @@ use crate::path::ConnectString;
 use crate::recipe::SIMPLE_NODE;
 use crate::session::Member;
 use crate::session::member;
+use crate::turn;
 
 /// A lock directory and its queue.
 #[derive(Debug, Clone, Serialize)]
@@ -100,6 +101,23 @@ impl Inspector {
         let mut children = self.children(path).await?.unwrap_or_default();
         children.retain(|child| is_contender(child));
         self.view(path, &children).await
+    }
+
+    /// Whoever holds a lock, if anybody does: the head of its queue.
+    ///
+    /// # Errors
+    /// [`OperationError`] if a request fails.
+    ///
+    /// # Cost
+    /// One listing and one read, however long the queue is; again if the head left in between.
+    pub async fn holder(&self, path: &str) -> Result<Option<LockEntry>, OperationError> {
+        loop {
+            let children = self.children(path).await?.unwrap_or_default();
+            let Some(head) = turn::head(&children) else { return Ok(None) };
+            if let Some(entry) = self.view(path, &[head.to_owned()]).await?.entries.pop() {
+                return Ok(Some(entry));
+            }
+        }
     }
 
     /// The sessions of this library, oldest first.

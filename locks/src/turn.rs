@@ -4,6 +4,7 @@
 //! the server's 32-bit counter. It does no I/O, so that the library and a model checker run the same code.
 
 use crate::node;
+use crate::recipe::SIMPLE_NODE;
 
 /// What a contender learns from one listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +65,18 @@ pub fn exclusive<S: AsRef<str>>(children: &[S], own: &str) -> Turn {
     }
 }
 
+/// The contender that nobody is ahead of; `None` without contenders. The single node of the simple recipe counts.
+pub(crate) fn head<S: AsRef<str>>(children: &[S]) -> Option<&str> {
+    let names = children.iter().map(AsRef::as_ref);
+    let ahead = |a: &str, b: &str| match (node::sequence(a), node::sequence(b)) {
+        (Some(a), Some(b)) => b.wrapping_sub(a) > 0,
+        _ => true,
+    };
+    names
+        .filter(|name| *name == SIMPLE_NODE || node::sequence(name).is_some())
+        .reduce(|head, next| if ahead(next, head) { next } else { head })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -99,6 +112,9 @@ mod tests {
             let winners: Vec<i32> =
                 queue.iter().copied().filter(|&own| exclusive(&children, &name(own)) == Turn::Mine).collect();
             prop_assert_eq!(winners, vec![queue[0]]);
+            // `lock` is a foreign child here: of a fair lock it is the simple recipe's, seen by an inspector alone.
+            let queued: Vec<&String> = children.iter().filter(|child| *child != SIMPLE_NODE).collect();
+            prop_assert_eq!(head(&queued).map(str::to_owned), Some(name(queue[0])));
         }
 
         #[test]
