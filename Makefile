@@ -1,0 +1,32 @@
+# Everything that can be made here; `make` alone explains.
+CARGO ?= cargo
+BIN := $(or $(CARGO_TARGET_DIR),target)/debug
+
+.PHONY: help setup build demo test lint
+.DEFAULT_GOAL := help
+
+help: ## what can be made
+	@echo 'Lockstock: stock that is not oversold, on real servers. Start with `make demo`.'
+	@echo
+	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | sed 's/|/\t/' | expand -t 16
+	@echo
+	@echo 'The binaries lie in $(BIN)/; `$(BIN)/lockstock --help` teaches the rest.'
+	@echo 'Nothing needs Docker. Servers are private processes on loopback and end with the program that started them.'
+
+setup: ## install what is missing (PostgreSQL, ZooKeeper with Java, a C compiler)
+	@scripts/setup
+
+build: ## compile the workspace; the first time takes minutes
+	$(CARGO) build --workspace --locked
+
+demo: setup build ## three runs on real servers, with a verdict
+	$(BIN)/lockstock demo
+
+test: setup build ## all tests, on servers that they start themselves
+	$(CARGO) test --workspace --locked
+
+lint: ## formatting, clippy without a warning, licences and duplicates
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
+	 else echo 'cargo-deny is not installed: licences and sources are not checked (duplicates are, by `make test`)'; fi
