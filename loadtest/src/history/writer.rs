@@ -46,7 +46,13 @@ pub struct Closed;
 /// Hands records to the writer; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Recorder {
-    queue: Sender<Record>,
+    queue: Sender<Entry>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Record(Box<Record>),
+    End,
 }
 
 impl Recorder {
@@ -55,7 +61,7 @@ impl Recorder {
     /// # Cancel safety
     /// A dropped call may have handed over nothing.
     pub async fn record(&self, record: Record) -> Result<(), Closed> {
-        self.queue.send(record).await.map_err(|_| Closed)
+        self.queue.send(Entry::Record(Box::new(record))).await.map_err(|_| Closed)
     }
 }
 
@@ -63,6 +69,7 @@ impl Recorder {
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
+    queue: Sender<Entry>,
     thread: JoinHandle<io::Result<u64>>,
 }
 
@@ -71,21 +78,23 @@ impl Writer {
     pub fn create(path: &Path) -> Result<(Recorder, Self), WriteError> {
         let io_error = |source| WriteError::Io { path: path.to_owned(), source };
         let file = File::create(path).map_err(io_error)?;
-        let (queue, records) = mpsc::channel(QUEUE_RECORDS_MAX);
+        let (queue, entries) = mpsc::channel(QUEUE_RECORDS_MAX);
         let thread = thread::Builder::new()
             .name("history".to_owned())
-            .spawn(move || write_all(records, BufWriter::new(file)))
+            .spawn(move || write_all(entries, BufWriter::new(file)))
             .map_err(io_error)?;
-        Ok((Recorder { queue }, Self { path: path.to_owned(), thread }))
+        Ok((Recorder { queue: queue.clone() }, Self { path: path.to_owned(), queue, thread }))
     }
 
-    /// Waits until every record is written and returns how many there were. All recorders must have
-    /// been dropped, else this waits for them.
+    /// Waits until every record handed over so far is written and returns how many there were. Later
+    /// ones are refused.
     ///
     /// # Cancel safety
     /// The thread goes on; what it was given gets written.
     pub async fn finish(self) -> Result<u64, WriteError> {
-        let Self { path, thread } = self;
+        let Self { path, queue, thread } = self;
+        // Refused means that the thread has ended; its result says why.
+        drop(queue.send(Entry::End).await);
         let joined = tokio::task::spawn_blocking(move || thread.join()).await;
         match joined {
             Ok(Ok(result)) => result.map_err(|source| WriteError::Io { path, source }),
@@ -94,18 +103,18 @@ impl Writer {
     }
 }
 
-fn write_all(mut records: Receiver<Record>, mut file: BufWriter<File>) -> io::Result<u64> {
+fn write_all(mut entries: Receiver<Entry>, mut file: BufWriter<File>) -> io::Result<u64> {
     let mut written = 0;
     loop {
-        let next = match records.try_recv() {
-            Ok(record) => Some(record),
+        let next = match entries.try_recv() {
+            Ok(entry) => Some(entry),
             Err(TryRecvError::Disconnected) => None,
             Err(TryRecvError::Empty) => {
                 file.flush()?;
-                records.blocking_recv()
+                entries.blocking_recv()
             }
         };
-        let Some(record) = next else { break };
+        let Some(Entry::Record(record)) = next else { break };
         serde_json::to_writer(&mut file, &record)?;
         file.write_all(b"\n")?;
         written += 1;
@@ -128,7 +137,6 @@ mod tests {
         for record in &wanted {
             recorder.record(record.clone()).await.expect("an open history");
         }
-        drop(recorder);
         assert_eq!(writer.finish().await.expect("written"), 10_000);
         assert_eq!(read(&path).expect("readable"), wanted);
     }
@@ -140,7 +148,6 @@ mod tests {
         while recorder.record(test_record()).await.is_ok() {
             tokio::task::yield_now().await;
         }
-        drop(recorder);
         assert!(matches!(writer.finish().await, Err(WriteError::Io { .. })));
     }
 
