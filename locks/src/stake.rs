@@ -119,7 +119,8 @@ impl Stake {
             recipe: shared.recipe,
             directory: shared.directory.clone(),
             guid: shared.guid,
-            name: shared.node.get().map(|node| node.name.clone()),
+            // After a loss the name alone is no proof: another's node may bear it by now.
+            name: shared.node.get().filter(|_| lost.is_none()).map(|node| node.name.clone()),
         };
         let span = match held {
             Some(_) => tracing::info_span!(

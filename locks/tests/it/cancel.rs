@@ -1,0 +1,97 @@
+//! Futures are dropped at any await; nothing stays behind.
+
+use std::time::Duration;
+
+use rand::RngExt as _;
+use tokio::task::JoinSet;
+use zk_locks::{Acquire, Recipe};
+
+use crate::support::{Place, RECIPES, SOON, lock, soon};
+
+/// Cases 14 and 20: cancelled, and yet a node or a lock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acquires_dropped_at_random_times_leave_no_node() {
+    for recipe in RECIPES {
+        let place = Place::new().await;
+        let sessions = [place.session("a").await, place.session("b").await];
+        let mut contenders = JoinSet::new();
+        for turn in 0..40 {
+            let lock = lock(&sessions[turn % 2], recipe);
+            contenders.spawn(async move {
+                for _ in 0..12 {
+                    let patience = Duration::from_micros(rand::rng().random_range(0..12_000));
+                    // Dropped by the timer, not by the deadline.
+                    match tokio::time::timeout(patience, lock.acquire(soon())).await {
+                        Ok(guard) => drop(guard.unwrap()),
+                        Err(_) => tokio::task::yield_now().await,
+                    }
+                }
+            });
+        }
+        while let Some(contender) = contenders.join_next().await {
+            contender.unwrap();
+        }
+        place.is_empty_within(Duration::from_secs(2)).await;
+        lock(&sessions[0], recipe).acquire(soon()).await.unwrap().release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_waiter_that_is_dropped_lets_those_behind_pass() {
+    let place = Place::new().await;
+    let session = place.session("one").await;
+    let mutex = lock(&session, Recipe::Fair);
+    let holder = mutex.acquire(soon()).await.unwrap();
+    let dropped = tokio::spawn({
+        let mutex = mutex.clone();
+        async move { mutex.acquire(soon()).await }
+    });
+    place.wait_for_nodes(2).await;
+    let behind = tokio::spawn({
+        let mutex = mutex.clone();
+        async move { mutex.acquire(soon()).await }
+    });
+    place.wait_for_nodes(3).await;
+    dropped.abort();
+    place.wait_for_nodes(2).await;
+    assert!(!behind.is_finished(), "the holder is still inside");
+    holder.release().await.unwrap();
+    let guard = behind.await.unwrap().unwrap();
+    assert_eq!(guard.check(), Ok(()));
+}
+
+#[tokio::test]
+async fn dropping_a_guard_releases() {
+    for recipe in RECIPES {
+        let place = Place::new().await;
+        let session = place.session("one").await;
+        drop(lock(&session, recipe).acquire(soon()).await.unwrap());
+        lock(&session, recipe).acquire(Acquire::within(SOON)).await.unwrap().release().await.unwrap();
+        place.is_empty_within(Duration::ZERO).await;
+    }
+}
+
+/// The removal has begun when the release is first polled, so that dropping it changes nothing.
+#[tokio::test]
+async fn a_release_that_is_dropped_goes_on() {
+    let place = Place::new().await;
+    let session = place.session("one").await;
+    let guard = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let released = tokio::time::timeout(Duration::ZERO, guard.release()).await;
+    assert!(released.is_err(), "a delete takes longer than nothing");
+    place.is_empty_within(Duration::from_secs(2)).await;
+}
+
+#[tokio::test]
+async fn closing_the_session_waits_for_removals() {
+    let place = Place::new().await;
+    let session = place.session("one").await;
+    let mutex = lock(&session, Recipe::Fair);
+    for _ in 0..20 {
+        drop(mutex.acquire(soon()).await.unwrap());
+    }
+    session.close(SOON).await.unwrap();
+    place.is_empty_within(Duration::ZERO).await;
+    let error = mutex.acquire(soon()).await.unwrap_err();
+    assert_eq!(error.as_str(), "closed");
+}
