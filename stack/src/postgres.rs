@@ -85,9 +85,17 @@ impl Postgres {
         self.until_no_process_is_left().await;
     }
 
+    /// SIGKILL to all of it at once, as when the machine crashes; returns once no process of it is left.
+    pub async fn kill(&self) {
+        let child = self.child();
+        child.kill();
+        child.wait_exit(GONE).await;
+        self.until_no_process_is_left().await;
+    }
+
     /// Starts it again on the same port and data, after a stop or a death.
     pub async fn start_again(&self) -> Result<(), StartError> {
-        // Backends of a killed server hold its shared memory, and a new server refuses to start beside them.
+        // Should somebody else have killed it: backends hold its shared memory, and a new server refuses to start.
         self.until_no_process_is_left().await;
         *self.current() = self.cluster.spawn()?;
         self.until_ready().await
@@ -111,12 +119,10 @@ impl Postgres {
         .await
     }
 
+    /// Backends do not end with a killed postmaster: one that computes goes on, and commits.
     async fn until_no_process_is_left(&self) {
         let begun = Instant::now();
-        while !leftovers::of(&self.cluster.name).is_empty() && begun.elapsed() < 2 * GONE {
-            if begun.elapsed() > GONE {
-                leftovers::kill(&self.cluster.name);
-            }
+        while leftovers::kill(&self.cluster.name) && begun.elapsed() < GONE {
             tokio::time::sleep(POLL).await;
         }
     }

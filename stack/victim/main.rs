@@ -12,6 +12,10 @@ use std::{
     time::Duration,
 };
 
+use nix::{
+    sys::signal::{self, Signal},
+    unistd::Pid,
+};
 use serde_json::json;
 use sqlx::{Connection as _, PgConnection};
 use stack::{Fleet, FleetConfig, RunDir, Stack, ZooKeeperConfig, programs};
@@ -84,7 +88,7 @@ async fn fleet() -> Outcome {
     let replica = &fleet.replicas()[1];
     let environment: serde_json::Value = reqwest::get(replica.url()).await?.json().await?;
     let lost = replica.child();
-    std::process::Command::new("kill").args(["-9", &lost.pid().to_string()]).status()?;
+    signal::kill(Pid::from_raw(lost.pid().cast_signed()), Signal::SIGKILL)?;
     let death = dir.watchdog().first_death().await;
     let ready_when_dead = replica.ready().await.is_ok();
     fleet.start_replica(1).await?;

@@ -11,7 +11,7 @@ use nix::{
 };
 
 /// The processes whose title names the cluster.
-pub(super) fn of(cluster: &str) -> Vec<Pid> {
+fn of(cluster: &str) -> Vec<Pid> {
     let title = format!("postgres: {cluster}: ");
     let ids = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -21,10 +21,12 @@ pub(super) fn of(cluster: &str) -> Vec<Pid> {
     ids.filter(ours).map(Pid::from_raw).collect()
 }
 
-/// Kills them.
-pub(super) fn kill(cluster: &str) {
-    for pid in of(cluster) {
+/// Kills them; false when there were none.
+pub(super) fn kill(cluster: &str) -> bool {
+    let left = of(cluster);
+    for &pid in &left {
         // It may have ended since.
         signal::kill(pid, Signal::SIGKILL).ok();
     }
+    !left.is_empty()
 }

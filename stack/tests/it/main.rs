@@ -13,6 +13,11 @@ mod zookeeper;
 
 use std::{future::Future, time::Duration};
 
+use nix::{
+    sys::signal::{self, Signal},
+    unistd::Pid,
+};
+
 /// Waits until something is so; the deadline is for a broken build, not for a slow machine.
 async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
     let wait = async {
@@ -21,4 +26,9 @@ async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> 
         }
     };
     assert!(tokio::time::timeout(Duration::from_secs(30), wait).await.is_ok(), "never happened: {what}");
+}
+
+/// SIGKILL from outside, that the owner of the process did not ask for.
+fn kill(pid: u32) {
+    signal::kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).expect("it runs");
 }

@@ -5,7 +5,9 @@ use std::{borrow::Cow, time::Duration};
 use sqlx::{Connection as _, PgConnection};
 use stack::{Exit, Postgres, RunDir};
 
-use crate::until;
+use crate::{kill, until};
+
+const SOON: Duration = Duration::from_secs(20);
 
 async fn count(url: &str) -> i64 {
     let mut connection = PgConnection::connect(url).await.expect("it answers");
@@ -32,22 +34,33 @@ async fn keeps_its_data_through_a_stop_and_a_kill() {
     postgres.start_again().await.expect("it starts again");
     assert_eq!(count(&url).await, 1);
 
-    // A backend that computes does not look up when its postmaster is killed, and holds the shared memory.
+    // A backend that computes does not look up when its postmaster is killed.
     let mut busy = PgConnection::connect(&url).await.expect("it answers");
     let busy = tokio::spawn(async move {
-        sqlx::raw_sql("SELECT count(*) FROM generate_series(1, 30000000)").execute(&mut busy).await.map(drop)
+        let statement = "SELECT count(*) FROM generate_series(1, 1000000000000)";
+        sqlx::raw_sql(statement).execute(&mut busy).await.map(drop)
     });
     let mut watcher = PgConnection::connect(&url).await.expect("it answers");
     let mut active = 0;
     while active == 0 {
-        let query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%generate_series%' AND pid <> pg_backend_pid()";
+        let query = "SELECT count(*) FROM pg_stat_activity \
+                     WHERE state = 'active' AND query LIKE '%generate_series%' AND pid <> pg_backend_pid()";
         active = sqlx::query_scalar::<_, i64>(query).fetch_one(&mut watcher).await.expect("it answers");
     }
-    postgres.child().kill();
-    assert_eq!(postgres.child().wait_exit(Duration::from_secs(10)).await, Some(Exit::Signal(9)));
-    postgres.start_again().await.expect("it starts again beside what the kill left");
-    assert_eq!(count(&url).await, 1);
+    let former = postgres.child();
+    postgres.kill().await;
+    assert_eq!(former.exit(), Some(Exit::Signal(9)));
     busy.await.expect("no panic").expect_err("its server was killed");
+    postgres.start_again().await.expect("it recovers");
+    assert_eq!(count(&url).await, 1);
+
+    // Here the backends are left alone, and hold the shared memory that a new server wants.
+    let waiting = PgConnection::connect(&url).await.expect("it answers");
+    postgres.child().kill();
+    postgres.child().wait_exit(SOON).await.expect("it ends");
+    postgres.start_again().await.expect("it starts beside what the kill left");
+    assert_eq!(count(&url).await, 1);
+    drop(waiting);
     assert!(dir.watchdog().deaths().is_empty(), "all of it was asked for");
 }
 
@@ -56,8 +69,7 @@ async fn a_death_that_nobody_asked_for_is_noticed() {
     let dir = RunDir::disposable("test").expect("a folder");
     let postgres = Postgres::start(&dir).await.expect("it starts");
     let pid = postgres.child().pid();
-    let status = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
-    assert!(status.expect("kill runs").success());
+    kill(pid);
     let death = dir.watchdog().first_death().await;
     assert_eq!((death.name.as_str(), death.pid, death.exit), ("postgres", pid, Exit::Signal(9)));
     assert!(death.log_tail.contains("ready to accept connections"), "{death}");
