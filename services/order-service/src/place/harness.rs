@@ -1,0 +1,202 @@
+//! Between the request and the task that works for it.
+//!
+//! Promises an answer by the deadline plus [`MARGIN`], and that the answer and the task agree: before *not placed* is said
+//! for want of time, the gate is closed, and a task behind a closed gate rolls back.
+
+use std::{
+    future::Future,
+    sync::Arc,
+    time::{Duration, Instant as Clock},
+};
+
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep_until, timeout, timeout_at},
+};
+use tracing::{Instrument, Span};
+
+use super::{Failure, Service};
+use crate::{
+    lockers::Held,
+    problem::Standing,
+    store::{Gate, Incident, IncidentKind, Reply, StoreError},
+    telemetry::{self, Metrics},
+};
+
+/// How long after its deadline a request is answered at the latest, half a second less the time for the way back.
+pub const MARGIN: Duration = Duration::from_millis(300);
+
+/// How long a refused holder looks whether it has lost its lock after all.
+const DOUBT: Duration = Duration::from_secs(2);
+
+/// A request that was served.
+#[derive(Debug)]
+pub struct Answer {
+    /// What is to be sent.
+    pub reply: Reply,
+    /// Its stable name, for metrics and spans.
+    pub outcome: &'static str,
+    /// Whether it is the reply to an earlier request with the same key.
+    pub replayed: bool,
+}
+
+/// What a use case is given.
+pub(super) struct Job {
+    pub(super) deadline: Instant,
+    pub(super) gate: Arc<Gate>,
+    pub(super) trace_id: String,
+}
+
+/// What a use case comes to.
+pub(super) struct Done {
+    pub(super) outcome: Result<Answer, Failure>,
+    /// Still held: the client hears of the outcome before the release.
+    pub(super) held: Option<Held>,
+    pub(super) incident: Option<Incident>,
+}
+
+impl Done {
+    pub(super) fn without_lock(outcome: Result<Answer, Failure>) -> Self {
+        Self { outcome, held: None, incident: None }
+    }
+}
+
+fn name(outcome: &Result<Answer, Failure>) -> &'static str {
+    match outcome {
+        Ok(answer) => answer.outcome,
+        Err(failure) => failure.code(),
+    }
+}
+
+/// Counts a request when it is answered, or when its client has gone before.
+struct Counted<'a> {
+    metrics: &'a Metrics,
+    operation: &'static str,
+    outcome: &'static str,
+    since: Clock,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.metrics.request(self.operation, self.outcome, self.since.elapsed());
+    }
+}
+
+/// Runs a use case in a task of its own and waits for what it comes to.
+pub(super) async fn submit<F>(
+    service: &Arc<Service>,
+    operation: &'static str,
+    arrived: Instant,
+    span: Span,
+    use_case: impl FnOnce(Arc<Service>, Job) -> F,
+) -> Result<Answer, Failure>
+where
+    F: Future<Output = Done> + Send + 'static,
+{
+    let metrics = &service.metrics;
+    let mut counted = Counted { metrics, operation, outcome: "client-gone", since: arrived.into_std() };
+    let deadline = arrived + service.lock_wait;
+    let trace_id = span.in_scope(telemetry::trace_id);
+    let gate = Arc::new(Gate::default());
+    let job = Job { deadline, gate: Arc::clone(&gate), trace_id: trace_id.clone() };
+    let (tell, told) = oneshot::channel();
+    let work = use_case(Arc::clone(service), job);
+    let after = Arc::clone(service);
+    let in_task = span.clone();
+    drop(
+        service.tasks.spawn(
+            async move {
+                let done = work.await;
+                in_task.record("order.outcome", name(&done.outcome));
+                // Nobody listens: the client has gone, or time ran out; the work is done all the same.
+                tell.send(done.outcome).ok();
+                clean_up(&after, done.held, done.incident).await;
+            }
+            .instrument(span),
+        ),
+    );
+    let outcome = tokio::select! {
+        biased;
+        told = told => told.unwrap_or_else(|_| {
+            tracing::error!(trace_id, operation, "a task ended without an answer");
+            Err(Failure::Bug(if gate.close() { Standing::NotPlaced } else { Standing::Unknown }))
+        }),
+        () = no_time_left(service, deadline) => {
+            Err(if gate.close() { Failure::Deadline } else { Failure::Unknown })
+        }
+    };
+    counted.outcome = name(&outcome);
+    outcome
+}
+
+/// A read: bounded, and on the runtime that owns the connections.
+pub async fn read<T, F>(
+    service: &Arc<Service>,
+    arrived: Instant,
+    query: impl FnOnce(Arc<Service>, Instant) -> F,
+) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, StoreError>> + Send + 'static,
+{
+    let deadline = arrived + service.lock_wait;
+    if let Some(reason) = service.health.database_is_down() {
+        tracing::debug!(reason, "a read was refused");
+        return Err(Failure::unavailable("the database does not answer"));
+    }
+    let task = service.tasks.spawn(query(Arc::clone(service), deadline).instrument(Span::current()));
+    match timeout_at(deadline + MARGIN, task).await {
+        Ok(Ok(result)) => result.map_err(Failure::from),
+        Ok(Err(error)) => {
+            super::failure::log_bug(&error);
+            Err(Failure::Bug(Standing::NotPlaced))
+        }
+        Err(_) => Err(Failure::Deadline),
+    }
+}
+
+async fn no_time_left(service: &Service, deadline: Instant) {
+    let mut given_up = service.given_up.clone();
+    tokio::select! {
+        () = sleep_until(deadline + MARGIN) => {}
+        // An error: the process is past its shutdown, and so are we.
+        _ = given_up.wait_for(|given_up| *given_up) => {}
+    }
+}
+
+async fn clean_up(service: &Service, held: Option<Held>, incident: Option<Incident>) {
+    let incident = match (&held, incident) {
+        (Some(held), Some(incident)) => Some(explain(held, incident).await),
+        (_, incident) => incident,
+    };
+    if let Some(held) = held {
+        held.release(&service.metrics).await;
+    }
+    if let Some(incident) = incident {
+        if incident.kind == IncidentKind::FencedOut {
+            service.metrics.fenced(incident.reason);
+        }
+        service.store.record(&incident).await;
+    }
+}
+
+/// A refused holder that still holds alone was not overtaken: its token is too low for another reason.
+async fn explain(held: &Held, incident: Incident) -> Incident {
+    if incident.kind != IncidentKind::FencedOut {
+        return incident;
+    }
+    let overtaken = held.on(&incident.sku).is_none_or(|hold| hold.check().is_err())
+        || timeout(DOUBT, held.lost()).await.is_ok();
+    if overtaken {
+        return incident;
+    }
+    tracing::error!(
+        sku = %incident.sku,
+        token = incident.token,
+        fence = incident.fence,
+        "the fence refuses the token of a lock that is held alone: tokens have started again below the fences in \
+         the database. Was ZooKeeper's data wiped or replaced? Every write to this SKU is refused until its fence is \
+         reset by an operator."
+    );
+    Incident { reason: "token-behind-fence-while-held", ..incident }
+}

@@ -1,0 +1,78 @@
+//! Setting and restocking, under the same lock and writer as orders.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use tracing::{Span, field::Empty};
+
+use super::{
+    Answer, Failure, Service,
+    change::change,
+    harness::{Job, submit},
+    replies,
+};
+use crate::{
+    domain::{Command, IdempotencyKey, OnHand, Quantity, Sku},
+    lockers::Held,
+    store::Decided,
+};
+
+/// Sets the stock of a SKU, and creates the SKU.
+///
+/// # Cancel safety
+/// The change goes on when the future is dropped.
+pub async fn set_stock(
+    service: &Arc<Service>,
+    arrived: Instant,
+    sku: Sku,
+    on_hand: OnHand,
+) -> Result<Answer, Failure> {
+    let span = tracing::info_span!(
+        "stock.set",
+        stock.sku = %sku,
+        order.outcome = Empty,
+        lock.mode = service.mode.name,
+        lock.writer = service.writer.as_str(),
+    );
+    adjust(service, "set", arrived, span, Command::Set { sku, on_hand }, None).await
+}
+
+/// Adds units to a SKU that exists. Without a key a retry may add twice.
+///
+/// # Cancel safety
+/// The change goes on when the future is dropped.
+pub async fn restock(
+    service: &Arc<Service>,
+    arrived: Instant,
+    sku: Sku,
+    quantity: Quantity,
+    key: Option<IdempotencyKey>,
+) -> Result<Answer, Failure> {
+    let span = tracing::info_span!(
+        "stock.restock",
+        stock.sku = %sku,
+        order.outcome = Empty,
+        lock.mode = service.mode.name,
+        lock.writer = service.writer.as_str(),
+    );
+    adjust(service, "restock", arrived, span, Command::Restock { sku, quantity }, key).await
+}
+
+async fn adjust(
+    service: &Arc<Service>,
+    operation: &'static str,
+    arrived: Instant,
+    span: Span,
+    command: Command,
+    key: Option<IdempotencyKey>,
+) -> Result<Answer, Failure> {
+    let use_case = |service: Arc<Service>, job: Job| async move {
+        let reply = |decided: &Decided<'_>, held: &Held| match decided {
+            // One SKU, one change.
+            Decided::Applied { changes, .. } => replies::stocked(&service, &job.trace_id, &changes[0], held),
+            Decided::Refused(refusal) => replies::refused(&command, refusal, held),
+        };
+        change(&service, &job, &command, key, &reply).await
+    };
+    submit(service, operation, arrived, span, use_case).await
+}

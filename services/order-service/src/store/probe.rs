@@ -1,0 +1,29 @@
+//! Does the database answer? Asked outside the pool, so that a busy pool does not look like a dead database.
+
+use std::time::Duration;
+
+use sqlx::{ConnectOptions, Connection, PgConnection};
+
+use super::{Store, StoreError};
+
+impl Store {
+    /// Whether the database answers, on a connection that is kept between calls.
+    pub async fn probe(&self, kept: &mut Option<PgConnection>, within: Duration) -> Result<(), StoreError> {
+        const OPERATION: &str = "answer";
+        let connection = kept.take();
+        let answered = tokio::time::timeout(within, async {
+            let mut connection = match connection {
+                Some(connection) => connection,
+                None => self.options.connect().await?,
+            };
+            connection.ping().await?;
+            Ok(connection)
+        })
+        .await;
+        let connection = answered
+            .map_err(|_| StoreError::timed_out(OPERATION))?
+            .map_err(|error| StoreError::from_sqlx(OPERATION, error))?;
+        *kept = Some(connection);
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! The stock as anyone may read it, and the write that both writers share.
+
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use super::{Store, StoreError, connection, connection::Transaction, spans::db_span};
+use crate::domain::{Change, Sku};
+
+/// One SKU's stock.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow, serde::Serialize)]
+pub struct StockRow {
+    /// Which SKU.
+    pub sku: String,
+    /// Units left.
+    pub on_hand: i64,
+    /// Highest token that ever claimed the row.
+    pub fence: i64,
+}
+
+impl Store {
+    /// One SKU.
+    pub async fn stock(&self, sku: &Sku, until: Instant) -> Result<Option<StockRow>, StoreError> {
+        connection::read(&self.pool, until, "read the stock", async |connection| {
+            sqlx::query_as("SELECT sku, on_hand, fence FROM stock WHERE sku = $1")
+                .bind(sku.as_str())
+                .fetch_optional(connection)
+                .instrument(db_span!("SELECT", "stock"))
+                .await
+        })
+        .await
+    }
+
+    /// SKUs in order, at most `limit`, beginning after one.
+    pub async fn stock_after(
+        &self,
+        after: Option<&Sku>,
+        limit: i64,
+        until: Instant,
+    ) -> Result<Vec<StockRow>, StoreError> {
+        connection::read(&self.pool, until, "list the stock", async |connection| {
+            sqlx::query_as("SELECT sku, on_hand, fence FROM stock WHERE sku > $1 ORDER BY sku LIMIT $2")
+                .bind(after.map_or("", Sku::as_str))
+                .bind(limit)
+                .fetch_all(connection)
+                .instrument(db_span!("SELECT", "stock"))
+                .await
+        })
+        .await
+    }
+}
+
+/// Writes the computed numbers, in SKU order; `creates`: also where there is no row yet.
+pub(super) async fn write(
+    transaction: &mut Transaction,
+    changes: &[Change],
+    creates: bool,
+) -> Result<(), StoreError> {
+    for change in changes {
+        let statement = if creates {
+            sqlx::query(
+                "INSERT INTO stock (sku, on_hand) VALUES ($1, $2)
+                 ON CONFLICT (sku) DO UPDATE SET on_hand = excluded.on_hand, updated_at = clock_timestamp()",
+            )
+        } else {
+            sqlx::query("UPDATE stock SET on_hand = $2, updated_at = clock_timestamp() WHERE sku = $1")
+        };
+        statement
+            .bind(change.sku.as_str())
+            .bind(change.after)
+            .execute(transaction.connection())
+            .instrument(db_span!("UPDATE", "stock"))
+            .await
+            .map_err(|error| StoreError::from_sqlx("write the stock", error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! The service's metrics. Labels are modes, kinds and outcomes, never SKUs.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicI64, AtomicU8, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use opentelemetry::{
+    KeyValue,
+    metrics::{Counter, Histogram, Meter},
+};
+use zk_locks::{AcquireError, Lost, Recipe, SessionState};
+
+use super::names::{self, MetricName};
+
+const WAIT_BUCKETS: &[f64] =
+    &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0];
+const HOLD_BUCKETS: &[f64] =
+    &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+const SESSION_STATES: [&str; 5] = ["connecting", "connected", "suspended", "lost", "closed"];
+
+/// Everything the service counts.
+#[derive(Debug)]
+pub struct Metrics {
+    lock_wait: Histogram<f64>,
+    lock_hold: Histogram<f64>,
+    lock_lost: Counter<u64>,
+    release_pending: Counter<u64>,
+    fenced: Counter<u64>,
+    requests: Counter<u64>,
+    request_duration: Histogram<f64>,
+    now: Arc<Now>,
+}
+
+/// What the gauges read.
+#[derive(Debug, Default)]
+struct Now {
+    waits: Mutex<Waits>,
+    held: [AtomicI64; 2],
+    session: AtomicU8,
+}
+
+#[derive(Debug, Default)]
+struct Waits {
+    next: u64,
+    active: BTreeMap<u64, (Recipe, Instant)>,
+}
+
+/// What gauges of the rest of the service read, and its limits.
+pub struct Sources {
+    /// Requests in flight.
+    pub in_flight: Box<dyn Fn() -> u64 + Send + Sync>,
+    /// Open connections, idle ones among them.
+    pub connections: Box<dyn Fn() -> (u64, u64) + Send + Sync>,
+    /// Limit of requests in flight.
+    pub requests_max: u64,
+    /// Limit of connections.
+    pub db_connections_max: u64,
+    /// Deadline of a request.
+    pub lock_wait: Duration,
+    /// Limit of a body.
+    pub body_bytes_max: u64,
+}
+
+const RECIPES: [Recipe; 2] = [Recipe::Simple, Recipe::Fair];
+
+fn slot(recipe: Recipe) -> usize {
+    usize::from(recipe == Recipe::Fair)
+}
+
+fn recipe_label(recipe: Recipe) -> KeyValue {
+    KeyValue::new("recipe", recipe.to_string())
+}
+
+impl Metrics {
+    /// Makes the instruments.
+    pub fn new(meter: &Meter) -> Self {
+        let counter = |name: MetricName| meter.u64_counter(name.name).with_unit(name.unit).build();
+        let histogram = |name: MetricName, buckets: &[f64]| {
+            meter.f64_histogram(name.name).with_unit(name.unit).with_boundaries(buckets.to_vec()).build()
+        };
+        let metrics = Self {
+            lock_wait: histogram(names::LOCK_WAIT, WAIT_BUCKETS),
+            lock_hold: histogram(names::LOCK_HOLD, HOLD_BUCKETS),
+            lock_lost: counter(names::LOCK_LOST),
+            release_pending: counter(names::LOCK_RELEASE_PENDING),
+            fenced: counter(names::FENCED),
+            requests: counter(names::REQUESTS),
+            request_duration: histogram(names::REQUEST_DURATION, WAIT_BUCKETS),
+            now: Arc::default(),
+        };
+        metrics.observe_locks(meter);
+        metrics
+    }
+
+    fn observe_locks(&self, meter: &Meter) {
+        let now = Arc::clone(&self.now);
+        observable(meter, names::LOCK_WAITING, move |observe| {
+            let waits = now.waits();
+            for recipe in RECIPES {
+                let waiting = waits.active.values().filter(|(of, _)| *of == recipe).count();
+                observe(waiting as f64, &[recipe_label(recipe)]);
+            }
+        });
+        let now = Arc::clone(&self.now);
+        observable(meter, names::LOCK_HELD, move |observe| {
+            for recipe in RECIPES {
+                observe(now.held[slot(recipe)].load(Ordering::Relaxed) as f64, &[recipe_label(recipe)]);
+            }
+        });
+        let now = Arc::clone(&self.now);
+        observable(meter, names::LOCK_WAIT_LONGEST, move |observe| {
+            let longest = now.waits().active.values().map(|(_, since)| since.elapsed()).max();
+            observe(longest.unwrap_or_default().as_secs_f64(), &[]);
+        });
+        let now = Arc::clone(&self.now);
+        observable(meter, names::SESSION_STATE, move |observe| {
+            let current = usize::from(now.session.load(Ordering::Relaxed));
+            for (index, state) in SESSION_STATES.into_iter().enumerate() {
+                observe(f64::from(u8::from(index == current)), &[KeyValue::new("state", state)]);
+            }
+        });
+    }
+
+    /// Adds the gauges that read the rest of the service.
+    pub fn observe(&self, meter: &Meter, sources: Sources) {
+        let Sources { in_flight, connections, .. } = sources;
+        observable(meter, names::IN_FLIGHT, move |observe| observe(in_flight() as f64, &[]));
+        observable(meter, names::POOL, move |observe| {
+            let (open, idle) = connections();
+            observe(idle as f64, &[KeyValue::new("state", "idle")]);
+            observe(open.saturating_sub(idle) as f64, &[KeyValue::new("state", "used")]);
+        });
+        for (name, limit) in [
+            (names::LIMIT_REQUESTS, sources.requests_max as f64),
+            (names::LIMIT_CONNECTIONS, sources.db_connections_max as f64),
+            (names::LIMIT_LOCK_WAIT, sources.lock_wait.as_secs_f64()),
+            (names::LIMIT_BODY, sources.body_bytes_max as f64),
+        ] {
+            observable(meter, name, move |observe| observe(limit, &[]));
+        }
+    }
+
+    /// A wait begins.
+    pub fn waiting(self: &Arc<Self>, recipe: Recipe) -> Waiting {
+        let since = Instant::now();
+        let mut waits = self.now.waits();
+        let id = waits.next;
+        waits.next += 1;
+        waits.active.insert(id, (recipe, since));
+        Waiting { metrics: Arc::clone(self), id, recipe, since, outcome: "cancelled" }
+    }
+
+    /// A lock is held until the value is dropped.
+    pub fn held(self: &Arc<Self>, recipe: Recipe) -> HeldNow {
+        self.now.held[slot(recipe)].fetch_add(1, Ordering::Relaxed);
+        HeldNow { now: Arc::clone(&self.now), recipe }
+    }
+
+    /// A lock was given back after this long.
+    pub(super) fn hold(&self, recipe: Recipe, held: Duration) {
+        self.lock_hold.record(held.as_secs_f64(), &[recipe_label(recipe)]);
+    }
+
+    pub(super) fn lost(&self, recipe: Recipe, reason: Lost) {
+        self.lock_lost.add(1, &[recipe_label(recipe), KeyValue::new("reason", reason.as_str())]);
+    }
+
+    pub(super) fn session(&self, state: &SessionState) {
+        let state = match state {
+            SessionState::Connecting => 0,
+            SessionState::Connected(_) => 1,
+            SessionState::Suspended(_) => 2,
+            SessionState::Lost(_) => 3,
+            // Closed, and whatever may come: not usable.
+            _ => 4,
+        };
+        self.now.session.store(state, Ordering::Relaxed);
+    }
+
+    /// A release was not confirmed in time.
+    pub fn release_pending(&self) {
+        self.release_pending.add(1, &[]);
+    }
+
+    /// The fence refused a write.
+    pub fn fenced(&self, reason: &'static str) {
+        self.fenced.add(1, &[KeyValue::new("reason", reason)]);
+    }
+
+    /// A request was answered.
+    pub fn request(&self, operation: &'static str, outcome: &'static str, took: Duration) {
+        let operation = KeyValue::new("operation", operation);
+        self.request_duration.record(took.as_secs_f64(), std::slice::from_ref(&operation));
+        self.requests.add(1, &[operation, KeyValue::new("outcome", outcome)]);
+    }
+}
+
+impl Now {
+    fn waits(&self) -> std::sync::MutexGuard<'_, Waits> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Observe<'a> = dyn Fn(f64, &[KeyValue]) + 'a;
+
+fn observable(meter: &Meter, name: MetricName, read: impl Fn(&Observe<'_>) + Send + Sync + 'static) {
+    let gauge = meter.f64_observable_gauge(name.name).with_unit(name.unit);
+    gauge.with_callback(move |observer| read(&|value, labels| observer.observe(value, labels))).build();
+}
+
+/// A wait for a lock; counted as cancelled if it is dropped.
+#[derive(Debug)]
+pub struct Waiting {
+    metrics: Arc<Metrics>,
+    id: u64,
+    recipe: Recipe,
+    since: Instant,
+    outcome: &'static str,
+}
+
+impl Waiting {
+    /// The wait ended, with the lock if there is no error.
+    pub fn ended(mut self, error: Option<&AcquireError>) {
+        self.outcome = match error {
+            None => "acquired",
+            Some(AcquireError::Timeout { .. }) => "timeout",
+            Some(AcquireError::SessionLost { .. }) => "session-lost",
+            Some(AcquireError::NodeDeleted { .. }) => "node-deleted",
+            Some(AcquireError::Closed { .. }) => "closed",
+            Some(_) => "refused",
+        };
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.metrics.now.waits().active.remove(&self.id);
+        let labels = [recipe_label(self.recipe), KeyValue::new("outcome", self.outcome)];
+        self.metrics.lock_wait.record(self.since.elapsed().as_secs_f64(), &labels);
+    }
+}
+
+/// Counts a lock as held.
+#[derive(Debug)]
+pub struct HeldNow {
+    now: Arc<Now>,
+    recipe: Recipe,
+}
+
+impl Drop for HeldNow {
+    fn drop(&mut self) {
+        self.now.held[slot(self.recipe)].fetch_sub(1, Ordering::Relaxed);
+    }
+}

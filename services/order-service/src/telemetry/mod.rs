@@ -1,0 +1,17 @@
+//! Traces, metrics and logs.
+//!
+//! Promises the names of `observability/catalog.yaml`, no label that grows with SKUs, and a flush that is bounded even if
+//! the collector is down. Does not promise that a span arrives: a full queue drops.
+
+mod metrics;
+mod names;
+mod observer;
+mod setup;
+mod trace;
+
+pub use metrics::{HeldNow, Metrics, Sources, Waiting};
+pub use names::{METRICS, MetricKind, MetricName};
+pub use observer::LockObserver;
+pub(crate) use setup::encode;
+pub use setup::{Telemetry, TelemetryError};
+pub use trace::{span_context, trace_id, traceparent};

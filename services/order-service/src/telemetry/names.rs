@@ -1,0 +1,113 @@
+//! Every metric of the service: name, unit and kind. A test compares this table with the catalog, and the metrics are made
+//! from it.
+
+/// How a metric adds up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Only grows.
+    Counter,
+    /// A value of now.
+    Gauge,
+    /// A distribution.
+    Histogram,
+}
+
+impl MetricKind {
+    /// As the catalog spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// A metric's identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetricName {
+    /// OpenTelemetry name.
+    pub name: &'static str,
+    /// UCUM unit.
+    pub unit: &'static str,
+    /// How it adds up.
+    pub kind: MetricKind,
+}
+
+const fn counter(name: &'static str, unit: &'static str) -> MetricName {
+    MetricName { name, unit, kind: MetricKind::Counter }
+}
+
+const fn gauge(name: &'static str, unit: &'static str) -> MetricName {
+    MetricName { name, unit, kind: MetricKind::Gauge }
+}
+
+const fn histogram(name: &'static str, unit: &'static str) -> MetricName {
+    MetricName { name, unit, kind: MetricKind::Histogram }
+}
+
+pub(super) const LOCK_WAIT: MetricName = histogram("lock.wait.duration", "s");
+pub(super) const LOCK_HOLD: MetricName = histogram("lock.hold.duration", "s");
+pub(super) const LOCK_WAITING: MetricName = gauge("lock.waiting", "{waiter}");
+pub(super) const LOCK_HELD: MetricName = gauge("lock.held", "{lock}");
+pub(super) const LOCK_WAIT_LONGEST: MetricName = gauge("lock.wait.longest", "s");
+pub(super) const LOCK_LOST: MetricName = counter("lock.lost", "{lock}");
+pub(super) const LOCK_RELEASE_PENDING: MetricName = counter("lock.release.pending", "{lock}");
+pub(super) const FENCED: MetricName = counter("order.fenced_writes", "{write}");
+pub(super) const REQUESTS: MetricName = counter("order.requests", "{request}");
+pub(super) const REQUEST_DURATION: MetricName = histogram("order.request.duration", "s");
+pub(super) const IN_FLIGHT: MetricName = gauge("order.requests.in_flight", "{request}");
+pub(super) const POOL: MetricName = gauge("db.pool.connections", "{connection}");
+pub(super) const SESSION_STATE: MetricName = gauge("zookeeper.session.state", "{session}");
+pub(super) const LIMIT_REQUESTS: MetricName = gauge("order.limit.requests", "{request}");
+pub(super) const LIMIT_CONNECTIONS: MetricName = gauge("order.limit.db_connections", "{connection}");
+pub(super) const LIMIT_LOCK_WAIT: MetricName = gauge("order.limit.lock_wait", "s");
+pub(super) const LIMIT_BODY: MetricName = gauge("order.limit.body", "By");
+
+/// All of them.
+pub const METRICS: &[MetricName] = &[
+    LOCK_WAIT,
+    LOCK_HOLD,
+    LOCK_WAITING,
+    LOCK_HELD,
+    LOCK_WAIT_LONGEST,
+    LOCK_LOST,
+    LOCK_RELEASE_PENDING,
+    FENCED,
+    REQUESTS,
+    REQUEST_DURATION,
+    IN_FLIGHT,
+    POOL,
+    SESSION_STATE,
+    LIMIT_REQUESTS,
+    LIMIT_CONNECTIONS,
+    LIMIT_LOCK_WAIT,
+    LIMIT_BODY,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::METRICS;
+
+    /// The entries under `metrics:` of the catalog, as (name, unit, kind).
+    fn catalog() -> Vec<(String, String, String)> {
+        let text = include_str!("../../../../observability/catalog.yaml");
+        let section = text.split("\nmetrics:\n").nth(1).expect("a section `metrics:`");
+        let section = section.split("\n\n").next().unwrap_or_default();
+        let value = |entry: &str, key: &str| {
+            let line = entry.lines().find_map(|line| line.trim().strip_prefix(key));
+            line.unwrap_or_else(|| panic!("no {key} in {entry}")).trim().trim_matches('"').to_owned()
+        };
+        let entries = section.split("  - name:").skip(1).map(|entry| format!("name:{entry}"));
+        entries.map(|e| (value(&e, "name:"), value(&e, "unit:"), value(&e, "kind:"))).collect()
+    }
+
+    #[test]
+    fn code_and_catalog_name_the_same_metrics() {
+        let code = METRICS.iter().map(|m| (m.name.to_owned(), m.unit.to_owned(), m.kind.as_str().to_owned()));
+        let (mut code, mut catalog): (Vec<_>, _) = (code.collect(), catalog());
+        code.sort();
+        catalog.sort();
+        assert_eq!(code, catalog);
+    }
+}

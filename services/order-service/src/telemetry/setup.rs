@@ -1,0 +1,154 @@
+//! Starts and stops tracing, metrics and logs for the process.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use opentelemetry::{
+    KeyValue, global,
+    metrics::{Meter, MeterProvider as _},
+    trace::TracerProvider as _,
+};
+use opentelemetry_otlp::SpanExporter;
+use opentelemetry_sdk::{
+    Resource, metrics::SdkMeterProvider, propagation::TraceContextPropagator, trace::SdkTracerProvider,
+};
+use prometheus::{Registry, TextEncoder};
+use tracing_subscriber::{EnvFilter, Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
+
+const SCOPE: &str = "order-service";
+
+/// The process's telemetry.
+pub struct Telemetry {
+    tracers: SdkTracerProvider,
+    meters: SdkMeterProvider,
+    registry: Registry,
+}
+
+/// Telemetry could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TelemetryError {
+    /// The OTLP exporter refuses its configuration.
+    #[error("the OTLP exporter could not be built")]
+    Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
+    /// The Prometheus exporter could not be registered.
+    #[error("the prometheus exporter could not be built")]
+    Metrics(#[from] opentelemetry_sdk::error::OTelSdkError),
+    /// `RUST_LOG` is malformed.
+    #[error("RUST_LOG is malformed")]
+    Filter(#[from] tracing_subscriber::filter::ParseError),
+    /// The process has another subscriber already.
+    #[error("another subscriber is installed")]
+    Installed(#[from] tracing_subscriber::util::TryInitError),
+}
+
+impl Telemetry {
+    /// Installs the process-wide subscriber and providers. To be called inside the runtime that lives longest: the
+    /// exporter's connection belongs to it.
+    ///
+    /// # Errors
+    /// [`TelemetryError`] for a malformed `RUST_LOG` or OTLP configuration.
+    pub fn start(vars: &BTreeMap<String, String>, instance: &str) -> Result<Self, TelemetryError> {
+        let filter = match vars.get("RUST_LOG").map(String::as_str) {
+            None | Some("") => EnvFilter::try_new("info")?,
+            Some(filter) => EnvFilter::try_new(filter)?,
+        };
+        let resource = resource(vars, instance);
+        let exported = traces_are_exported(vars);
+        let mut tracers = SdkTracerProvider::builder().with_resource(resource.clone());
+        if exported {
+            tracers = tracers.with_batch_exporter(SpanExporter::builder().with_tonic().build()?);
+        }
+        let tracers = tracers.build();
+        let registry = Registry::new();
+        let reader = opentelemetry_prometheus::exporter()
+            .with_registry(registry.clone())
+            .scope_info_enabled(false)
+            .build()?;
+        let meters = SdkMeterProvider::builder().with_resource(resource).with_reader(reader).build();
+        global::set_text_map_propagator(TraceContextPropagator::new());
+        global::set_tracer_provider(tracers.clone());
+        // Spans are made whatever RUST_LOG says, and only ours: those of the exporter would feed on themselves.
+        let spans = Targets::new()
+            .with_target("order_service", tracing::Level::INFO)
+            .with_target("zk_locks", tracing::Level::INFO);
+        tracing_subscriber::registry()
+            .with(tracing_opentelemetry::layer().with_tracer(tracers.tracer(SCOPE)).with_filter(spans))
+            .with(
+                tracing_subscriber::fmt::layer()
+                    .json()
+                    .flatten_event(true)
+                    .with_span_list(false)
+                    .with_writer(std::io::stderr)
+                    .with_filter(filter),
+            )
+            .try_init()?;
+        if !exported {
+            tracing::info!("traces are not exported: OTEL_EXPORTER_OTLP_ENDPOINT is not set");
+        }
+        Ok(Self { tracers, meters, registry })
+    }
+
+    /// Makes instruments.
+    pub fn meter(&self) -> Meter {
+        self.meters.meter(SCOPE)
+    }
+
+    /// What `/metrics` encodes.
+    pub fn registry(&self) -> Registry {
+        self.registry.clone()
+    }
+
+    /// Sends what is queued, within the bound; blocks.
+    pub fn shut_down(self, within: Duration) {
+        if let Err(error) = self.tracers.shutdown_with_timeout(within) {
+            tracing::warn!(%error, "spans may be lost: the collector did not take them in time");
+        }
+        if let Err(error) = self.meters.shutdown() {
+            tracing::debug!(%error, "the metrics did not shut down cleanly");
+        }
+    }
+}
+
+/// Encodes all metrics in Prometheus' text format.
+pub(crate) fn encode(registry: &Registry) -> Result<String, prometheus::Error> {
+    TextEncoder::new().encode_to_string(&registry.gather())
+}
+
+fn resource(vars: &BTreeMap<String, String>, instance: &str) -> Resource {
+    let mut resource =
+        Resource::builder().with_attribute(KeyValue::new("service.instance.id", instance.to_owned()));
+    let named = vars.get("OTEL_SERVICE_NAME").is_some_and(|name| !name.is_empty())
+        || vars.get("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|all| all.contains("service.name="));
+    if !named {
+        resource = resource.with_service_name(SCOPE);
+    }
+    resource.build()
+}
+
+fn traces_are_exported(vars: &BTreeMap<String, String>) -> bool {
+    let get = |name: &str| vars.get(name).map(String::as_str).filter(|value| !value.is_empty());
+    let endpoint = get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").or(get("OTEL_EXPORTER_OTLP_ENDPOINT"));
+    endpoint.is_some()
+        && get("OTEL_TRACES_EXPORTER") != Some("none")
+        && !get("OTEL_SDK_DISABLED").is_some_and(|disabled| disabled.eq_ignore_ascii_case("true"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vars(vars: &[(&str, &str)]) -> BTreeMap<String, String> {
+        vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    #[test]
+    fn traces_leave_only_when_the_standard_names_say_so() {
+        let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317");
+        assert!(!traces_are_exported(&vars(&[])));
+        assert!(!traces_are_exported(&vars(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "")])));
+        assert!(traces_are_exported(&vars(&[endpoint])));
+        assert!(traces_are_exported(&vars(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://h:1")])));
+        assert!(!traces_are_exported(&vars(&[endpoint, ("OTEL_TRACES_EXPORTER", "none")])));
+        assert!(!traces_are_exported(&vars(&[endpoint, ("OTEL_SDK_DISABLED", "TRUE")])));
+    }
+}
