@@ -8,7 +8,10 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::{Path, PathBuf},
     process,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use nix::unistd::Uid;
@@ -18,6 +21,8 @@ use crate::{Watchdog, spawn::Place, sweeper::Sweeper};
 
 /// Others may pass through (PostgreSQL must when it drops root), but not look around.
 const PASS_THROUGH: u32 = 0o711;
+/// Folders that this process has made.
+static RUNS: AtomicU32 = AtomicU32::new(0);
 
 /// The run folder cannot be made or used.
 #[derive(Debug, thiserror::Error)]
@@ -48,20 +53,23 @@ impl RunDir {
     }
 
     /// Makes `<base>/<prefix>-<utc stamp>-<pid>`; the base is `$LOCKSTOCK_RUN_BASE`, else
-    /// `<temp dir>/lockstock-<uid>`.
+    /// `<temp dir>/lockstock-<uid>`. Later folders of one process have their number at the end, so that a name is
+    /// never used twice, not even when the former folder is gone.
     pub fn create(prefix: &str) -> Result<Self, RunDirError> {
         let base = base()?;
         let stamp = OffsetDateTime::now_utc()
             .format(format_description!("[year][month][day]T[hour][minute][second]Z"))
             .unwrap_or_default();
         let name = format!("{prefix}-{stamp}-{}", process::id());
-        let mut again = 1;
         loop {
-            let suffix = if again == 1 { String::new() } else { format!("-{again}") };
+            let suffix = match RUNS.fetch_add(1, Ordering::Relaxed) {
+                0 => String::new(),
+                earlier => format!("-{}", earlier + 1),
+            };
             let path = base.join(format!("{name}{suffix}"));
             match fs::DirBuilder::new().mode(PASS_THROUGH).create(&path) {
                 Ok(()) => return Ok(Self::at(path)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => again += 1,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(RunDirError { doing: "make", path, source }),
             }
         }

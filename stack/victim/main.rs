@@ -2,7 +2,7 @@
 //! where the test wants it.
 //!
 //! `stack`: starts everything, keeps one backend waiting and one computing, freezes two children, waits for its end.
-//! `missing`: says what is not installed. `fleet`: starts, loses, restarts and stops a fleet.
+//! `missing`: says what is not installed. `postgres`: says why it does not start, if so. `fleet`: starts, loses, restarts and stops a fleet.
 //! Called `order-service`, it is a stand-in for one: it answers every request with its environment.
 
 use std::{
@@ -18,7 +18,7 @@ use nix::{
 };
 use serde_json::json;
 use sqlx::{Connection as _, PgConnection};
-use stack::{Fleet, FleetConfig, RunDir, Stack, ZooKeeperConfig, programs};
+use stack::{Fleet, FleetConfig, Postgres, RunDir, Stack, ZooKeeperConfig, programs};
 
 type Outcome = Result<(), Box<dyn error::Error>>;
 
@@ -31,6 +31,7 @@ async fn main() -> Outcome {
     match env::args().nth(1).as_deref() {
         Some("stack") => wait_to_be_killed().await,
         Some("missing") => missing().await,
+        Some("postgres") => postgres().await,
         Some("fleet") => fleet().await,
         other => Err(format!("no such role: {other:?}").into()),
     }
@@ -66,6 +67,14 @@ async fn missing() -> Outcome {
     let dir = RunDir::disposable("victim")?;
     let refused = Stack::start(dir, ZooKeeperConfig::default()).await.err().map(|error| error.to_string());
     println!("{}", json!({ "missing": missing, "refused": refused }));
+    Ok(())
+}
+
+async fn postgres() -> Outcome {
+    let dir = RunDir::disposable("victim")?;
+    let refused = Postgres::start(&dir).await.err();
+    let reason = refused.as_ref().and_then(error::Error::source).map(ToString::to_string);
+    println!("{}", json!({ "reason": reason }));
     Ok(())
 }
 

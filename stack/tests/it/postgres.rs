@@ -1,11 +1,12 @@
 //! PostgreSQL starts, stops, is killed, starts again, and keeps what was committed.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, fs::DirBuilder, os::unix::fs::DirBuilderExt as _, time::Duration};
 
+use nix::unistd::Uid;
 use sqlx::{Connection as _, PgConnection};
 use stack::{Exit, Postgres, RunDir};
 
-use crate::{kill, until};
+use crate::{kill, until, victim::Victim};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -96,4 +97,22 @@ async fn dropping_it_leaves_no_process() {
     child.pause();
     drop(postgres);
     until("its end", || async { !child.is_running() }).await;
+}
+
+#[tokio::test]
+async fn a_folder_that_its_user_cannot_enter_is_named() {
+    let dir = RunDir::disposable("test").expect("a folder");
+    let closed = dir.sub("closed");
+    DirBuilder::new().mode(0o700).create(&closed).expect("a folder");
+    let closed = closed.to_str().expect("a plain path");
+    let victim = Victim::start("postgres", &[("LOCKSTOCK_RUN_BASE", closed)]);
+    let reason = victim.said["reason"].as_str();
+    // Only root becomes somebody else to run it.
+    if Uid::effective().is_root() {
+        let reason = reason.expect("it does not start");
+        assert!(reason.contains(closed) && reason.contains("LOCKSTOCK_RUN_BASE"), "{reason}");
+    } else {
+        assert_eq!(reason, None);
+    }
+    victim.join();
 }
