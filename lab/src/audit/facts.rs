@@ -1,0 +1,110 @@
+//! What the sources say, as plain data. No judgement.
+
+use loadtest::history::{Line, Record};
+
+/// A SKU's row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StockRow {
+    /// Which SKU.
+    pub sku: String,
+    /// Units left.
+    pub on_hand: i64,
+}
+
+/// Why a ledger row was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Units were taken by an order.
+    Order,
+    /// Units came back.
+    Cancel,
+    /// Units were added.
+    Restock,
+    /// The stock was set.
+    Set,
+}
+
+/// A row of the ledger.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LedgerRow {
+    /// Its number: rows of one SKU that are written one after the other have rising numbers.
+    pub id: i64,
+    /// Which SKU.
+    pub sku: String,
+    /// Why.
+    pub kind: Kind,
+    /// Of an order or a cancel, the order.
+    pub order_id: Option<String>,
+    /// Units added, negative when taken.
+    pub delta: i64,
+    /// Units left, as the writer computed them.
+    pub on_hand_after: i64,
+    /// Fencing token; none without a lock.
+    pub token: Option<i64>,
+    /// Node of the holder; none without a lock.
+    pub lock_node: Option<String>,
+    /// When it was written by the database's clock, a little before its commit; milliseconds since the
+    /// Unix epoch.
+    pub at: f64,
+}
+
+/// An order with its lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderRow {
+    /// Its id.
+    pub id: String,
+    /// Whether it was cancelled.
+    pub cancelled: bool,
+    /// Trace of the request that placed it.
+    pub trace_id: String,
+    /// Its lines, sorted by SKU.
+    pub lines: Vec<Line>,
+}
+
+/// A reply that was kept under a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRow {
+    /// The key.
+    pub key: String,
+    /// The order it was answered with.
+    pub order_id: Option<String>,
+}
+
+/// What was left once quiet, or at the end of the wait for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftLocks {
+    /// Full paths of nodes under the lock directories.
+    pub nodes: Vec<String>,
+    /// Watches on the servers before the run, and now.
+    pub watches: Option<(u64, u64)>,
+}
+
+/// What was left open in the database once quiet, or at the end of the wait for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftSessions {
+    /// Sessions idle in a transaction, one description each.
+    pub transactions: Vec<String>,
+    /// Granted advisory locks, one description each.
+    pub advisory_locks: Vec<String>,
+}
+
+/// Everything the judge knows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// All SKUs.
+    pub stock: Vec<StockRow>,
+    /// The ledger in order of its numbers.
+    pub ledger: Vec<LedgerRow>,
+    /// All orders.
+    pub orders: Vec<OrderRow>,
+    /// All kept replies.
+    pub keys: Vec<KeyRow>,
+    /// What the client saw; none if there is no history.
+    pub history: Option<Vec<Record>>,
+    /// Whether every change must carry a token.
+    pub tokens_expected: bool,
+    /// Locks; none if they were not looked at.
+    pub locks: Option<LeftLocks>,
+    /// Database sessions; none if they were not looked at.
+    pub sessions: Option<LeftSessions>,
+}

@@ -1,0 +1,41 @@
+//! I3: per SKU, tokens never go down, and each new holder's token is higher.
+
+use std::collections::HashMap;
+
+use super::{AuditReport, Invariant};
+use crate::audit::facts::{Facts, LedgerRow};
+
+pub(super) fn check(facts: &Facts, report: &mut AuditReport) {
+    let mut highest: HashMap<&str, &LedgerRow> = HashMap::new();
+    let mut rows: Vec<&LedgerRow> = facts.ledger.iter().collect();
+    rows.sort_by_key(|row| row.id);
+    for row in rows {
+        let Some(token) = row.token else {
+            if facts.tokens_expected {
+                report.untokened += 1;
+                report.find(Invariant::I3, &row.sku, format!("ledger row {} has no token", row.id));
+            }
+            continue;
+        };
+        let Some(before) = highest.get(row.sku.as_str()) else {
+            highest.insert(&row.sku, row);
+            continue;
+        };
+        let last = before.token.unwrap_or_default();
+        if token < last {
+            report.token_regressions += 1;
+            let text =
+                format!("ledger row {} has token {token}, row {} had {last} before", row.id, before.id);
+            report.find(Invariant::I3, &row.sku, text);
+            continue;
+        }
+        // Nodes of the simple recipe all have one name; there only the token tells holders apart.
+        if token == last && row.lock_node != before.lock_node {
+            report.token_regressions += 1;
+            let text =
+                format!("ledger rows {} and {} have token {token}, but two holders", before.id, row.id);
+            report.find(Invariant::I3, &row.sku, text);
+        }
+        highest.insert(&row.sku, row);
+    }
+}
