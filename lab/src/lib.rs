@@ -5,5 +5,11 @@
 
 pub mod audit;
 pub mod experiments;
+pub mod faults;
+pub mod guard;
+pub mod limits;
+pub mod progress;
 pub mod report;
+pub mod run;
+pub mod supervisor;
 pub mod verdict;

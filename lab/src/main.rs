@@ -1,1 +1,9 @@
-fn main() {}
+//! The binary `lockstock`; see `lockstock --help`.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -18,7 +18,12 @@ struct Row {
     name: &'static str,
     about: &'static str,
     required: usize,
+    /// Units that are sold while one strike is made, missed moments included.
+    units_each: i64,
 }
+
+/// Units that are sold before the first strike and after the last one.
+const UNITS_BESIDE: i64 = 200;
 
 /// All faults there are.
 const TABLE: [Row; 2] = [
@@ -27,12 +32,14 @@ const TABLE: [Row; 2] = [
         name: "expire-holder",
         about: "end the ZooKeeper session of whoever holds the lock",
         required: 5,
+        units_each: 60,
     },
     Row {
         kind: FaultKind::FreezeHolder,
         name: "freeze-holder",
         about: "SIGSTOP whoever holds the lock for longer than its session",
         required: 1,
+        units_each: 150,
     },
 ];
 
@@ -103,6 +110,14 @@ impl Faults {
     /// Whether a kind is among them.
     pub fn includes(&self, kind: FaultKind) -> bool {
         self.steps.iter().any(|step| step.0 == kind)
+    }
+
+    /// Units that last until all have struck, at the pace of one hot SKU.
+    pub fn stock(&self) -> i64 {
+        let while_striking = self.steps.iter().map(|(kind, times)| {
+            kind.row().units_each.saturating_mul(i64::try_from(*times).unwrap_or(i64::MAX))
+        });
+        UNITS_BESIDE + while_striking.sum::<i64>()
     }
 
     /// How many strikes of a kind must be confirmed.

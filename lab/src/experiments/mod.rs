@@ -43,7 +43,10 @@ pub struct Experiment {
 /// The SKU that everybody wants.
 pub const HOT_SKU: &str = "sku-1";
 
-/// Lock modes that take no lock.
+/// Where the lock directories are, under a run's chroot.
+pub const LOCKS: &str = "/locks";
+
+/// The mode that takes no lock.
 pub const UNLOCKED: &str = "none";
 
 /// The modes this lab can run.
@@ -57,27 +60,36 @@ pub fn default_writer(mode: &str) -> &'static str {
     if mode == UNLOCKED { "plain" } else { "fenced" }
 }
 
-impl Experiment {
-    fn new(name: &str, mode: &str, writer: &str, faults: Faults, expected: Expectation) -> Self {
+impl Default for Experiment {
+    /// A lock, a fence, no fault, and more demand than stock.
+    fn default() -> Self {
+        let session_timeout = Duration::from_secs(2);
         Self {
-            name: name.into(),
-            mode: mode.into(),
-            writer: writer.into(),
-            faults,
-            expected,
-            stock: 200,
+            name: "oversell".into(),
+            mode: "zk-fair".into(),
+            writer: "fenced".into(),
+            faults: Faults::none(),
+            expected: Expectation::Valid,
+            stock: Faults::none().stock(),
             users: 60,
-            duration: Duration::from_secs(60),
+            duration: Duration::from_secs(90),
             replicas: 3,
             work: Duration::from_millis(15),
-            session_timeout: Duration::from_millis(2000),
-            lock_wait: Duration::from_millis(5000),
+            session_timeout,
+            lock_wait: Self::lock_wait_for(session_timeout),
         }
+    }
+}
+
+impl Experiment {
+    /// The deadline of an order that outlives the loss of the holder's session, the queue before it included.
+    pub fn lock_wait_for(session_timeout: Duration) -> Duration {
+        session_timeout * 2 + Duration::from_secs(4)
     }
 
     /// The path of the lock that guards the hot SKU, under the run's chroot.
     pub fn lock_path(&self) -> String {
-        format!("/locks/stock:{HOT_SKU}")
+        format!("{LOCKS}/stock:{HOT_SKU}")
     }
 
     /// The name as a database and chroot may have it.
@@ -93,17 +105,19 @@ impl Experiment {
 pub fn demo() -> Vec<Experiment> {
     vec![
         Experiment {
+            name: "no-lock".into(),
+            mode: UNLOCKED.into(),
+            writer: default_writer(UNLOCKED).into(),
+            expected: Expectation::Oversold,
             stock: 150,
-            ..Experiment::new("no-lock", "none", "plain", Faults::none(), Expectation::Oversold)
+            ..Experiment::default()
         },
+        Experiment { name: "fair-fenced".into(), stock: 250, ..Experiment::default() },
         Experiment {
-            stock: 250,
-            ..Experiment::new("fair-fenced", "zk-fair", "fenced", Faults::none(), Expectation::Valid)
-        },
-        Experiment {
-            stock: 600,
-            duration: Duration::from_secs(90),
-            ..Experiment::new("fair-fenced-faults", "zk-fair", "fenced", Faults::demo(), Expectation::Valid)
+            name: "fair-fenced-faults".into(),
+            faults: Faults::demo(),
+            stock: Faults::demo().stock(),
+            ..Experiment::default()
         },
     ]
 }

@@ -115,8 +115,11 @@ fn section(out: &mut String, run: &RunReport) -> Result<(), WriteError> {
             unknown = run.orders.unknown,
         ),
     );
-    let reasons: String = run.reasons.iter().map(|r| format!("<li>{}</li>", text(r))).collect();
-    push(out, format_args!("<p>{}</p><ul>{reasons}</ul>", verdict(run)));
+    push(out, format_args!("<p>{}</p><ul>", verdict(run)));
+    for reason in &run.reasons {
+        push(out, format_args!("<li>{}</li>", text(reason)));
+    }
+    out.push_str("</ul>");
     figure(out, run, "Stock over time", plots::stock(run))?;
     figure(out, run, "Accepted orders per second", plots::rate(run))?;
     if !run.faults.is_empty() {
@@ -132,6 +135,7 @@ fn section(out: &mut String, run: &RunReport) -> Result<(), WriteError> {
     faults(out, run);
     lost_locks(out, run);
     fenced_writes(out, run);
+    findings(out, run);
     Ok(())
 }
 
@@ -175,6 +179,26 @@ fn lost_locks(out: &mut String, run: &RunReport) {
         ]
     });
     rows_of(out, &["s", "instance", "token", "reason"], rows);
+}
+
+fn findings(out: &mut String, run: &RunReport) {
+    if run.audit.findings.is_empty() {
+        return;
+    }
+    let (shown, omitted) = (run.audit.findings.len(), run.audit.findings_omitted);
+    push(
+        out,
+        format_args!("<details><summary>Findings of the audit: {shown}, {omitted} more omitted</summary>"),
+    );
+    let rows = run.audit.findings.iter().map(|finding| {
+        vec![
+            Cell::Word(finding.invariant.to_string()),
+            Cell::Word(finding.subject.clone()),
+            Cell::Word(finding.text.clone()),
+        ]
+    });
+    rows_of(out, &["", "about", "finding"], rows);
+    out.push_str("</details>");
 }
 
 fn fenced_writes(out: &mut String, run: &RunReport) {

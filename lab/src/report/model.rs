@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::audit::AuditReport;
 use crate::verdict::Verdict;
 
 /// A whole report: one document for one invocation.
@@ -78,8 +79,8 @@ pub struct RunReport {
     pub reasons: Vec<String>,
     /// Orders by outcome, as the clients saw them.
     pub orders: Orders,
-    /// Figures of the audit.
-    pub audit: AuditFigures,
+    /// Figures of the audit, and the findings behind them.
+    pub audit: AuditReport,
     /// Writes that the fence refused.
     pub fenced_out: u64,
     /// Locks that were lost while held.
@@ -135,25 +136,6 @@ pub struct Orders {
     pub failed: u64,
     /// Never settled.
     pub unknown: u64,
-}
-
-/// Figures of the audit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AuditFigures {
-    /// Units promised to customers that the stock did not hold.
-    pub oversold: i64,
-    /// Units refused to customers though the stock held them.
-    pub undersold: i64,
-    /// Acknowledged orders that the database does not hold.
-    pub lost: u64,
-    /// Orders that were carried out more than once.
-    pub doubled: u64,
-    /// Deductions whose token is lower than an earlier one's.
-    pub token_regressions: u64,
-    /// Nodes left under the lock directories once quiet.
-    pub leftover_nodes: u64,
-    /// Transactions left open once quiet.
-    pub open_transactions: u64,
 }
 
 /// Percentiles of a distribution, in milliseconds; absent where nothing was measured.

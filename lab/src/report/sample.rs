@@ -1,10 +1,40 @@
 //! Synthetic reports for the tests of this folder.
 
 use super::model::{
-    AuditFigures, FaultRecord, FencedWrite, Load, LostLock, Machine, Orders, Percentiles, Report, RunReport,
-    Series, Versions,
+    FaultRecord, FencedWrite, Load, LostLock, Machine, Orders, Percentiles, Report, RunReport, Series,
+    Versions,
 };
+use crate::audit::{AuditReport, Finding, Invariant, Judged};
 use crate::verdict::Verdict;
+
+fn audit(oversold: i64) -> AuditReport {
+    let finding = Finding {
+        invariant: Invariant::I1,
+        subject: "sku-1".into(),
+        text: format!("{oversold} units oversold"),
+    };
+    AuditReport {
+        verdict: if oversold > 0 { Verdict::Invalid } else { Verdict::Valid },
+        oversold,
+        undersold: 0,
+        lost: 0,
+        doubled: 0,
+        token_regressions: 0,
+        leftover_nodes: 0,
+        open_transactions: 0,
+        lost_updates: 0,
+        wrong_refusals: 0,
+        phantom: 0,
+        mismatched: 0,
+        contradicted: 0,
+        untokened: 0,
+        leftover_watches: 0,
+        advisory_locks: 0,
+        judged: Judged::default(),
+        findings: if oversold > 0 { vec![finding] } else { vec![] },
+        findings_omitted: 0,
+    }
+}
 
 pub(crate) fn oversold() -> RunReport {
     RunReport {
@@ -17,7 +47,7 @@ pub(crate) fn oversold() -> RunReport {
         as_expected: true,
         reasons: vec!["I1: 37 units oversold".into()],
         orders: Orders { accepted: 137, out_of_stock: 20, failed: 0, unknown: 0 },
-        audit: AuditFigures { oversold: 37, ..AuditFigures::default() },
+        audit: audit(37),
         fenced_out: 0,
         locks_lost: 0,
         faults_confirmed: 0,
@@ -64,7 +94,7 @@ pub(crate) fn faulted() -> RunReport {
         expected: Verdict::Valid,
         verdict: Verdict::Valid,
         reasons: vec![],
-        audit: AuditFigures::default(),
+        audit: audit(0),
         fenced_out: 1,
         locks_lost: 2,
         faults_confirmed: 2,

@@ -1,0 +1,204 @@
+//! The command line. What it means stands in the command's own file.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use lab::experiments::{Faults, MODES, WRITERS};
+
+const EXIT_CODES: &str = "\
+Exit status: 0 valid (or done), 1 invalid, 2 unknown: the load or the fault did not really happen,
+64 wrong usage, 70 anything else that went wrong, 130/143 stopped by Ctrl-C/SIGTERM.";
+
+const EXAMPLES: &str = "\
+Examples:
+  lockstock demo                                      the whole story in a minute, with a report
+  lockstock up && lockstock status                    leave a stack running and see its addresses
+  lockstock locks --watch                             who holds, who waits, since when
+  lockstock run oversell --mode none                  the danger: no lock
+  lockstock run oversell --writer plain --fault freeze-holder
+                                                      the danger: a lock without a fence
+  lockstock run oversell --fault expire-holder        the cure under fire
+  lockstock audit                                     judge the running stack
+  lockstock down";
+
+/// Starts replicas of an order service on one hot SKU, breaks their locks, and says whether stock was oversold.
+#[derive(Debug, Parser)]
+#[command(name = "lockstock", version, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"), propagate_version = true)]
+pub(crate) struct Cli {
+    /// One JSON document on stdout; progress and logs go to stderr in any case
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say nothing on stderr while it runs
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Without a lock, with a fenced lock, and with a fenced lock under fire: three runs, one verdict
+    #[command(after_help = EXIT_CODES)]
+    Demo(DemoArgs),
+    /// Start a stack and leave it running: PostgreSQL, three ZooKeeper servers, replicas of the service
+    Up(UpArgs),
+    /// Stop the running stack; its folder is kept
+    Down(HomeArgs),
+    /// What runs and where
+    Status(HomeArgs),
+    /// One experiment on a private stack
+    #[command(subcommand, after_help = EXIT_CODES)]
+    Run(RunCommand),
+    /// Judge a system from its database, its ZooKeeper and, if given, the clients' own history
+    #[command(after_help = EXIT_CODES)]
+    Audit(AuditArgs),
+    /// Who holds and who waits on each lock, since when, in which session and trace
+    Locks(LocksArgs),
+    /// The process behind `up`
+    #[command(hide = true)]
+    Supervise(SuperviseArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Repeats the choices of an earlier demo; chosen by chance when not given
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Keep the data of the servers in the run folder (it is kept anyway when a run ends otherwise than expected)
+    #[arg(long)]
+    pub(crate) keep_data: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HomeArgs {
+    /// The folder given to `up --run-dir`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) run_dir: Option<PathBuf>,
+}
+
+/// How the services of a stack run.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServiceArgs {
+    /// Who may enter the critical section
+    #[arg(long, default_value = "zk-fair", value_parser = clap::builder::PossibleValuesParser::new(MODES))]
+    pub(crate) mode: String,
+    /// How the row changes; plain with mode none, fenced otherwise
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(WRITERS))]
+    pub(crate) writer: Option<String>,
+    /// Replicas of the service
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub(crate) replicas: u8,
+    /// The slow part inside the critical section
+    #[arg(long, value_name = "MS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(0..=1000))]
+    pub(crate) work_ms: u64,
+    /// ZooKeeper session timeout to ask for
+    #[arg(long, value_name = "MS", default_value_t = 2000,
+          value_parser = clap::value_parser!(u64).range(1000..=60_000))]
+    pub(crate) session_timeout_ms: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Everything runs on free loopback ports and dies with its supervisor; `lockstock down` stops it."
+)]
+pub(crate) struct UpArgs {
+    #[command(flatten)]
+    pub(crate) service: ServiceArgs,
+    /// Use this folder instead of a new one; stacks in different folders run side by side
+    #[arg(long, value_name = "DIR")]
+    pub(crate) run_dir: Option<PathBuf>,
+    /// Stay in the foreground until Ctrl-C
+    #[arg(long)]
+    pub(crate) foreground: bool,
+    /// Switch the fault endpoints on; requests to them need this token
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) faults_token: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SuperviseArgs {
+    #[command(flatten)]
+    pub(crate) service: ServiceArgs,
+    #[arg(long)]
+    pub(crate) home: PathBuf,
+    #[arg(long)]
+    pub(crate) run_dir: PathBuf,
+    #[arg(long, env = FAULTS_TOKEN_VARIABLE)]
+    pub(crate) faults_token: Option<String>,
+}
+
+/// Carries the token to the supervisor, where a command line would show it to everybody.
+pub(crate) const FAULTS_TOKEN_VARIABLE: &str = "LOCKSTOCK_FAULTS_TOKEN";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunCommand {
+    /// Far more demand than stock on one SKU: a burst until sold out
+    #[command(after_help = EXIT_CODES)]
+    Oversell(OversellArgs),
+}
+
+/// The verdict to expect of the audit.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Expect {
+    /// Every invariant holds
+    Valid,
+    /// Units are oversold: the audit says invalid
+    Oversold,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OversellArgs {
+    #[command(flatten)]
+    pub(crate) service: ServiceArgs,
+    /// Clients at once
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=2000))]
+    pub(crate) users: u32,
+    /// Units at the start; enough for the faults when not given
+    #[arg(long, value_parser = clap::value_parser!(i64).range(1..=1_000_000))]
+    pub(crate) stock: Option<i64>,
+    /// Bound on the load in seconds; it ends earlier when sold out
+    #[arg(long, value_name = "S", default_value_t = 90, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) duration: u64,
+    /// none, expire-holder, freeze-holder, or both joined by `+`
+    #[arg(long, default_value = "none")]
+    pub(crate) fault: Faults,
+    /// Repeats the choices of an earlier run; chosen by chance when not given
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// What the audit should find; follows from mode, writer and fault when not given
+    #[arg(long)]
+    pub(crate) expect: Option<Expect>,
+    /// Keep the data of the servers in the run folder (it is kept anyway when the run ends otherwise than expected)
+    #[arg(long)]
+    pub(crate) keep_data: bool,
+}
+
+/// Which system to look at: the one that `up` left running, or any other.
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// The folder given to `up --run-dir`; without it and without addresses, the running stack
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["database_url", "zookeeper"])]
+    pub(crate) run_dir: Option<PathBuf>,
+    /// The database
+    #[arg(long, value_name = "URL", requires = "zookeeper")]
+    pub(crate) database_url: Option<String>,
+    /// ZooKeeper: hosts and chroot
+    #[arg(long, value_name = "HOSTS/CHROOT", requires = "database_url")]
+    pub(crate) zookeeper: Option<String>,
+    /// History written by `loadtest --history`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LocksArgs {
+    /// The folder given to `up --run-dir`; without it and without an address, the running stack
+    #[arg(long, value_name = "DIR", conflicts_with = "zookeeper")]
+    pub(crate) run_dir: Option<PathBuf>,
+    /// ZooKeeper: hosts and chroot
+    #[arg(long, value_name = "HOSTS/CHROOT")]
+    pub(crate) zookeeper: Option<String>,
+    /// Look again and again until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
+}

@@ -1,0 +1,112 @@
+//! Puts facts, strikes and the audit's figures together into the report of a run, and says whether the run could
+//! prove anything at all.
+
+use super::Material;
+use super::facts::Facts;
+use crate::audit::{AuditReport, Invariant};
+use crate::experiments::{Experiment, FaultKind, HOT_SKU};
+use crate::faults::{self, Strike};
+use crate::report::model::{FaultRecord, Load, Orders, RunReport};
+use crate::report::stats::percentiles;
+use crate::verdict::Verdict;
+
+/// The report of a run.
+pub(super) fn report(material: Material<'_>) -> RunReport {
+    let Material { experiment, facts, audit, strikes, cut_short } = material;
+    let mut reasons = broken(&audit);
+    let mut missing = nothing_learned(experiment, &facts.orders, &strikes);
+    if !missing.is_empty() {
+        missing.extend(cut_short);
+    }
+    // An invariant that was broken is broken, whatever else did not happen.
+    let verdict =
+        if audit.verdict == Verdict::Valid && !missing.is_empty() { Verdict::Unknown } else { audit.verdict };
+    reasons.extend(missing);
+    let records: Vec<FaultRecord> = strikes.iter().map(|strike| record(strike, &facts)).collect();
+    let recovery_ms = records.iter().filter(|r| r.confirmed).filter_map(|r| r.recovery_ms).reduce(f64::max);
+    RunReport {
+        name: experiment.name.clone(),
+        mode: experiment.mode.clone(),
+        writer: experiment.writer.clone(),
+        fault: experiment.faults.to_string(),
+        expected: experiment.expected.verdict(),
+        verdict,
+        as_expected: experiment.expected.is_met(verdict, audit.oversold),
+        reasons,
+        orders: facts.orders,
+        audit,
+        fenced_out: facts.fenced_writes.len() as u64,
+        locks_lost: facts.lost_locks.len() as u64,
+        faults_confirmed: records.iter().filter(|record| record.confirmed).count() as u64,
+        orders_per_s: facts.orders_per_s(),
+        order_ms: percentiles(&facts.order_ms),
+        lock_wait_ms: percentiles(&facts.series.lock_waits_ms),
+        recovery_ms,
+        load: Load {
+            sku: HOT_SKU.into(),
+            stock: experiment.stock,
+            users: experiment.users,
+            replicas: experiment.replicas,
+            work_ms: millis(experiment.work),
+            session_timeout_ms: millis(experiment.session_timeout),
+            duration_s: facts.duration_s,
+        },
+        faults: records,
+        lost_locks: facts.lost_locks,
+        fenced_writes: facts.fenced_writes,
+        series: facts.series,
+    }
+}
+
+/// What the audit found, one sentence for each broken invariant; all findings are in the audit's own part.
+fn broken(audit: &AuditReport) -> Vec<String> {
+    [Invariant::I1, Invariant::I2, Invariant::I3, Invariant::I4, Invariant::I5]
+        .into_iter()
+        .filter_map(|invariant| {
+            let mut found = audit.findings.iter().filter(|finding| finding.invariant == invariant);
+            let first = found.next()?;
+            let more = match found.count() {
+                0 => String::new(),
+                more => format!(" (and {more} more findings)"),
+            };
+            Some(format!("{invariant}, {}: {}{more}", first.subject, first.text))
+        })
+        .collect()
+}
+
+/// What did not happen although the run needs it.
+fn nothing_learned(experiment: &Experiment, orders: &Orders, strikes: &[Strike]) -> Vec<String> {
+    let mut missing = Vec::new();
+    if orders.accepted == 0 {
+        missing.push("no order was accepted".into());
+    }
+    if orders.out_of_stock == 0 {
+        missing
+            .push("nobody was refused for lack of stock: the demand never met the end of the stock".into());
+    }
+    for kind in FaultKind::all() {
+        let (required, confirmed) = (experiment.faults.required(kind), faults::confirmed(strikes, kind));
+        if confirmed < required {
+            missing.push(format!("{} was confirmed {confirmed} times of {required}", kind.name()));
+        }
+    }
+    missing
+}
+
+fn record(strike: &Strike, facts: &Facts) -> FaultRecord {
+    let at_s = facts.seconds(strike.at_ms);
+    FaultRecord {
+        kind: strike.kind.name().into(),
+        at_s,
+        instance: strike.instance.clone(),
+        token: strike.token,
+        session: format!("{:#x}", strike.session_id),
+        confirmed: strike.confirmed,
+        evidence: strike.evidence.clone(),
+        recovery_ms: facts.recovery_ms(at_s, strike.token),
+    }
+}
+
+fn millis(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,97 @@
+//! The load of a run: `loadtest` as a child, so that its way to stop and its runtime are no business of ours.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use stack::{Child, Command, Exit, Fleet, Missing, RunDir, StartError, programs};
+
+use crate::experiments::{Experiment, HOT_SKU};
+
+/// Orders after the SKU was seen sold out: enough that a late unit would be found.
+const TAIL: u32 = 60;
+/// How much longer than the service's own deadline a client waits for a reply.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A load that runs.
+#[derive(Debug)]
+pub(super) struct Load {
+    child: Child,
+    history: PathBuf,
+}
+
+/// The load could not be driven.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The program is missing.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// It could not be started.
+    #[error("the load could not be started")]
+    Start(#[from] StartError),
+    /// It ended otherwise than it should.
+    #[error("the load ended with {exit}; the end of its log:\n{tail}")]
+    Failed {
+        /// How.
+        exit: Exit,
+        /// The end of its log.
+        tail: String,
+    },
+    /// It did not end.
+    #[error("the load was still running {} s after it should have ended", late.as_secs())]
+    Hung {
+        /// How late.
+        late: Duration,
+    },
+}
+
+impl Load {
+    /// Starts it against all replicas; it sets the stock first.
+    pub(super) fn start(
+        dir: &RunDir,
+        experiment: &Experiment,
+        fleet: &Fleet,
+        seed: u64,
+    ) -> Result<Self, LoadError> {
+        let name = format!("{}-load", experiment.name);
+        let history = dir.sub(format!("{}-history.jsonl", experiment.name));
+        let hosts = fleet.replicas().iter().flat_map(|r| ["--host".to_owned(), r.url().to_owned()]);
+        let child = Command::new(name, programs::loadtest()?)
+            .arg("oversell")
+            .args(hosts)
+            .args(["--sku", HOT_SKU, "--run", &experiment.name])
+            .args(["--users".to_owned(), experiment.users.to_string()])
+            .args(["--stock".to_owned(), experiment.stock.to_string()])
+            .args(["--duration".to_owned(), experiment.duration.as_secs().to_string()])
+            .args(["--seed".to_owned(), seed.to_string()])
+            .args(["--tail".to_owned(), TAIL.to_string()])
+            .args([
+                "--attempt-timeout-ms".to_owned(),
+                (experiment.lock_wait + PATIENCE).as_millis().to_string(),
+            ])
+            // The bound is time, not a count: without a lock far more is sold than there is.
+            .args(["--orders-max".to_owned(), u32::MAX.to_string()])
+            .arg("--history")
+            .arg(&history)
+            .arg("--summary")
+            .arg(dir.sub(format!("{}-summary.json", experiment.name)))
+            .may_end()
+            .spawn(dir)?;
+        Ok(Self { child, history })
+    }
+
+    /// Waits until it has ended by itself.
+    pub(super) async fn ended(&self, experiment: &Experiment) -> Result<(), LoadError> {
+        let late = experiment.lock_wait * 2 + Duration::from_mins(1);
+        match self.child.wait_exit(experiment.duration + late).await {
+            Some(exit) if exit.success() => Ok(()),
+            Some(exit) => Err(LoadError::Failed { exit, tail: self.child.log_tail(12) }),
+            None => Err(LoadError::Hung { late }),
+        }
+    }
+
+    /// Where the clients' history is written.
+    pub(super) fn history(&self) -> &Path {
+        &self.history
+    }
+}
