@@ -49,14 +49,26 @@ impl RunDir {
     /// The folder of all runs of this user: `$LOCKSTOCK_RUN_BASE`, else `<temp dir>/lockstock-<uid>`; made if it is
     /// not there.
     pub fn base() -> Result<PathBuf, RunDirError> {
-        base()
+        let (path, shared) = match env::var_os("LOCKSTOCK_RUN_BASE") {
+            Some(base) => (PathBuf::from(base), false),
+            None => (env::temp_dir().join(format!("lockstock-{}", Uid::current())), true),
+        };
+        let failed = |source| RunDirError { doing: "make the folder of", path: path.clone(), source };
+        fs::DirBuilder::new().recursive(true).mode(PASS_THROUGH).create(&path).map_err(failed)?;
+        // In a folder that everybody may write to, somebody else could have made it before us.
+        let meta = fs::symlink_metadata(&path).map_err(failed)?;
+        if shared && (!meta.is_dir() || meta.uid() != Uid::current().as_raw()) {
+            let whose = "it belongs to somebody else; set LOCKSTOCK_RUN_BASE to a folder of yours";
+            return Err(failed(io::Error::new(io::ErrorKind::PermissionDenied, whose)));
+        }
+        path.canonicalize().map_err(failed)
     }
 
     /// Makes `<base>/<prefix>-<utc stamp>-<pid>`; the base is `$LOCKSTOCK_RUN_BASE`, else
     /// `<temp dir>/lockstock-<uid>`. Later folders of one process have their number at the end, so that a name is
     /// never used twice, not even when the former folder is gone.
     pub fn create(prefix: &str) -> Result<Self, RunDirError> {
-        let base = base()?;
+        let base = Self::base()?;
         let stamp = OffsetDateTime::now_utc()
             .format(format_description!("[year][month][day]T[hour][minute][second]Z"))
             .unwrap_or_default();
@@ -123,21 +135,4 @@ impl RunDir {
         let path = self.place.path.clone();
         fs::remove_dir_all(&path).map_err(|source| RunDirError { doing: "remove", path, source })
     }
-}
-
-/// The folder of all runs of this user, made if it is not there.
-fn base() -> Result<PathBuf, RunDirError> {
-    let (path, shared) = match env::var_os("LOCKSTOCK_RUN_BASE") {
-        Some(base) => (PathBuf::from(base), false),
-        None => (env::temp_dir().join(format!("lockstock-{}", Uid::current())), true),
-    };
-    let failed = |source| RunDirError { doing: "make the folder of", path: path.clone(), source };
-    fs::DirBuilder::new().recursive(true).mode(PASS_THROUGH).create(&path).map_err(failed)?;
-    // In a folder that everybody may write to, somebody else could have made it before us.
-    let meta = fs::symlink_metadata(&path).map_err(failed)?;
-    if shared && (!meta.is_dir() || meta.uid() != Uid::current().as_raw()) {
-        let whose = "it belongs to somebody else; set LOCKSTOCK_RUN_BASE to a folder of yours";
-        return Err(failed(io::Error::new(io::ErrorKind::PermissionDenied, whose)));
-    }
-    path.canonicalize().map_err(failed)
 }
