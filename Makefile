@@ -22,7 +22,9 @@ build: ## compile the workspace; the first time takes minutes
 demo: setup build ## three runs on real servers, with a verdict
 	$(BIN)/lockstock demo
 
-test: setup build ## all tests, on servers that they start themselves
+# Not after `build`: the tests want more features of some dependencies, which would then compile twice. It makes the
+# binaries as well, before the first test runs, because every package has integration tests.
+test: setup ## all tests, on servers that they start themselves
 	$(CARGO) test --workspace --locked
 
 lint: ## formatting, clippy without a warning, licences and duplicates
