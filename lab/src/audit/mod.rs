@@ -20,7 +20,7 @@ mod judge;
 mod report;
 
 pub use collect::CollectError;
-pub use inputs::{AuditInputs, Locks, Watches};
+pub use inputs::{AuditInputs, Locks, Reading, Watches};
 pub use judge::{Tolerance, judge};
 pub use report::{AuditReport, Finding, Invariant, Judged};
 

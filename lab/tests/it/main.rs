@@ -1,5 +1,6 @@
 //! Integration tests of the lab, one binary: each module starts its own private servers.
 
+mod audit;
 mod interrupted;
 mod oversell;
 mod support;

@@ -14,10 +14,10 @@ impl Commits {
     /// From acknowledged orders and cancels, and from the acknowledged settings and restocks that were
     /// found in the ledger.
     pub(super) fn of(facts: &Facts, history: &[Record], changes: Vec<(i64, f64)>) -> Self {
-        let mut replies: HashMap<(Op, String), f64> = HashMap::new();
+        let mut replies: HashMap<(Op, &str), f64> = HashMap::new();
         for record in history.iter().filter(|record| record.outcome() == Outcome::Accepted) {
             if let Some(id) = &record.order_id {
-                let first = replies.entry((record.op, id.to_ascii_lowercase())).or_insert(f64::INFINITY);
+                let first = replies.entry((record.op, id.as_str())).or_insert(f64::INFINITY);
                 *first = first.min(record.received_at);
             }
         }
@@ -27,7 +27,7 @@ impl Commits {
                 Kind::Cancel => Op::Cancel,
                 Kind::Restock | Kind::Set => return None,
             };
-            let at = replies.get(&(op, row.order_id.clone()?))?;
+            let at = replies.get(&(op, row.order_id.as_deref()?))?;
             Some((row.id, *at))
         };
         Self(facts.ledger.iter().filter_map(proved).chain(changes).collect())

@@ -1,7 +1,7 @@
 //! I2 within the database: an order has one ledger row per line, a cancelled one another that gives it
 //! back, and the ledger has no other rows of orders.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{AuditReport, Invariant, Tally};
 use crate::audit::facts::{Facts, Kind, LedgerRow, OrderRow};
@@ -39,6 +39,18 @@ pub(super) fn check(facts: &Facts, tally: &mut Tally, report: &mut AuditReport) 
         } else if tally.lost.insert(subject(Kind::Order, order)) {
             let text = format!("ledger row {row} for {sku} belongs to no order row");
             report.find(Invariant::I2, subject(Kind::Order, order), text);
+        }
+    }
+}
+
+/// A reply that is kept under a key names an order that is there.
+pub(super) fn check_keys(facts: &Facts, tally: &mut Tally, report: &mut AuditReport) {
+    let orders: HashSet<&str> = facts.orders.iter().map(|order| order.id.as_str()).collect();
+    for kept in &facts.keys {
+        let Some(id) = kept.order_id.as_deref().filter(|id| !orders.contains(id)) else { continue };
+        if tally.lost.insert(subject(Kind::Order, id)) {
+            let text = format!("the reply kept under key {} names it, but there is no order row", kept.key);
+            report.find(Invariant::I2, subject(Kind::Order, id), text);
         }
     }
 }

@@ -71,6 +71,7 @@ pub fn judge(facts: &Facts, tolerance: Tolerance) -> AuditReport {
     let mut tally = Tally::default();
     // I2 first: what the client was promised beyond the ledger enters the balance of I1.
     ledger_of_orders::check(facts, &mut tally, &mut report);
+    ledger_of_orders::check_keys(facts, &mut tally, &mut report);
     orders::check(facts, &keys, &mut tally, &mut report);
     if let Some(history) = history {
         cancels::check(facts, history, &mut tally, &mut report);

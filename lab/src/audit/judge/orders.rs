@@ -12,7 +12,14 @@ use crate::audit::facts::{Facts, Kind, OrderRow};
 #[derive(Debug)]
 struct Links<'a> {
     orders: HashMap<&'a str, &'a OrderRow>,
-    of_key: HashMap<&'a str, BTreeSet<&'a str>>,
+    of_key: HashMap<&'a str, Linked<'a>>,
+}
+
+/// The ids of one key; an id belongs to one key only, the first that names it.
+#[derive(Debug, Default)]
+struct Linked<'a> {
+    there: BTreeSet<&'a str>,
+    missing: BTreeSet<&'a str>,
 }
 
 impl<'a> Links<'a> {
@@ -30,13 +37,18 @@ impl<'a> Links<'a> {
             let answered = history.order_ids.iter().map(String::as_str);
             let traced = history.trace_ids.iter().filter_map(|trace| by_trace.get(trace.as_str())).flatten();
             let ids = answered.chain(kept.get(key).copied()).chain(traced.copied());
-            // An order belongs to one key: two keys answered with one order are two orders, one missing.
-            let ids: BTreeSet<&str> = ids.filter(|id| orders.contains_key(id)).collect();
-            of_key.insert(*key, ids.into_iter().filter(|id| claimed.insert(id)).collect());
+            // Two keys answered with one order are two orders, one missing.
+            let ids: BTreeSet<&str> = ids.collect();
+            let ids = ids.into_iter().filter(|id| claimed.insert(id));
+            let (there, missing) = ids.partition(|id| orders.contains_key(id));
+            of_key.insert(*key, Linked { there, missing });
         }
         Self { orders, of_key }
     }
 }
+
+/// Units taken by order and SKU, according to the ledger.
+type Taken<'a> = HashMap<&'a str, BTreeMap<&'a str, i64>>;
 
 pub(super) fn check(
     facts: &Facts,
@@ -45,13 +57,14 @@ pub(super) fn check(
     report: &mut AuditReport,
 ) {
     let links = Links::of(facts, keys);
-    let mut taken: HashMap<(&str, &str), i64> = HashMap::new();
+    let mut taken: Taken<'_> = HashMap::new();
     for row in facts.ledger.iter().filter(|row| row.kind == Kind::Order) {
-        let order = row.order_id.as_deref().unwrap_or_default();
-        *taken.entry((order, row.sku.as_str())).or_default() -= row.delta;
+        let of_order = taken.entry(row.order_id.as_deref().unwrap_or_default()).or_default();
+        *of_order.entry(&row.sku).or_default() -= row.delta;
     }
     for (key, history) in keys {
-        let linked = &links.of_key[key];
+        let of_key = &links.of_key[key];
+        let linked = &of_key.there;
         let claim = history.claim();
         let label = format!("key {key}");
         if history.accepted && history.refusal.is_some() {
@@ -67,7 +80,7 @@ pub(super) fn check(
         }
         match claim {
             Claim::Accepted => {
-                present(history, linked, &label, tally, report);
+                present(history, of_key, &label, tally, report);
                 for id in linked {
                     same_lines(links.orders[id], history, tally, report);
                 }
@@ -81,27 +94,29 @@ pub(super) fn check(
             }
             Claim::Unknown => {}
         }
-        promise(history, claim, linked, &taken, tally);
+        promise(history, claim, of_key, &taken, tally);
     }
 }
 
 /// An acknowledged order is there under the id of its acknowledgement.
 fn present(
     history: &KeyHistory,
-    linked: &BTreeSet<&str>,
+    linked: &Linked<'_>,
     label: &str,
     tally: &mut Tally,
     report: &mut AuditReport,
 ) {
-    let missing = history.order_ids.iter().find(|id| !linked.contains(id.as_str()));
+    let missing = history.order_ids.iter().find(|id| !linked.there.contains(id.as_str()));
     let lost = match missing {
         // Called as the ledger check calls it, so that one lost order counts once.
-        Some(id) => subject(Kind::Order, id),
-        None if linked.is_empty() => label.to_owned(),
+        Some(id) if linked.missing.contains(id.as_str()) => subject(Kind::Order, id),
+        Some(_) => label.to_owned(),
+        None if linked.there.is_empty() => label.to_owned(),
         None => return,
     };
     if tally.lost.insert(lost.clone()) {
-        report.find(Invariant::I2, lost, format!("acknowledged under {label}, but there is no order row"));
+        let text = format!("acknowledged under {label}, but there is no order row of its own");
+        report.find(Invariant::I2, lost, text);
     }
 }
 
@@ -115,25 +130,17 @@ fn same_lines(order: &OrderRow, history: &KeyHistory, tally: &mut Tally, report:
 }
 
 /// What the client may count on beyond what the ledger took; where it knows nothing, the ledger is right.
-fn promise(
-    history: &KeyHistory,
-    claim: Claim,
-    linked: &BTreeSet<&str>,
-    taken: &HashMap<(&str, &str), i64>,
-    tally: &mut Tally,
-) {
+fn promise(history: &KeyHistory, claim: Claim, linked: &Linked<'_>, taken: &Taken<'_>, tally: &mut Tally) {
     if claim == Claim::Unknown {
         return;
     }
-    // An order whose row is missing may still have taken its units.
-    let ids: BTreeSet<&str> =
-        history.order_ids.iter().map(String::as_str).chain(linked.iter().copied()).collect();
     let mut skus: BTreeMap<&str, i64> = BTreeMap::new();
     if claim == Claim::Accepted {
         skus.extend(history.lines.iter().map(|line| (line.sku.as_str(), line.quantity)));
     }
-    for ((order, sku), units) in taken {
-        if ids.contains(order) {
+    // An order whose row is missing may still have taken its units.
+    for id in linked.there.iter().chain(&linked.missing) {
+        for (sku, units) in taken.get(id).into_iter().flatten() {
             *skus.entry(sku).or_default() -= units;
         }
     }

@@ -32,7 +32,7 @@ fn balance(timeline: &Timeline<'_>, promised: i64, report: &mut AuditReport) {
         if difference == 0 {
             if promised != 0 {
                 let text =
-                    format!("the ledger explains the stock but not the acknowledgements: {promised} units");
+                    format!("the acknowledgements explain the stock, the ledger differs by {promised} units");
                 report.find(Invariant::I1, timeline.sku, text);
             }
             continue;
