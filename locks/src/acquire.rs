@@ -1,78 +1,80 @@
 //! The engine: gets a contender from its call to its guard, the same way for every recipe.
 //!
-//! Promises what [`Mutex::acquire`](crate::Mutex::acquire) documents. It owns no clean-up of its own: whatever
-//! it drops, at whatever await, the [`Stake`] removes.
+//! Promises what [`Lock::acquire`](crate::Lock::acquire) documents. It owns no clean-up of its own: whatever it
+//! drops, at whatever await, the [`Stake`] removes.
 
-use std::sync::Arc;
-
+use rand::RngExt as _;
 use time::OffsetDateTime;
-use tokio::time::Instant;
-use uuid::Uuid;
 use zookeeper_client as zk;
 
+use crate::claim::Claim;
 use crate::clock::BootInstant;
 use crate::directory;
 use crate::error::{AcquireError, Lost, OperationError, Outcome, outcome};
 use crate::guard::{Guard, Wait};
 use crate::locate::locate;
-use crate::mutex::{Acquire, Mutex};
+use crate::lock::{Acquire, Lock};
 use crate::node::NodeData;
-use crate::observer::Queued;
-use crate::recipe::{Recipe, SIMPLE_NODE};
+use crate::observer::{Attempt, Queued};
 use crate::session::epoch::{Epoch, Failure};
 use crate::stake::Stake;
-use crate::turn::{Turn, exclusive};
+use crate::turn::{Turn, turn};
 
 /// One call of `acquire`.
-pub(crate) struct Contender<'m> {
-    mutex: &'m Mutex,
+pub(crate) struct Contender<'l> {
+    lock: &'l Lock,
+    attempt: &'l Attempt,
     request: Acquire,
-    guid: Uuid,
-    directory: String,
-    started: Instant,
-    /// How many were ahead: at entry, and when last looked.
-    pub(crate) entered_at: Option<usize>,
-    pub(crate) position: Option<usize>,
+    claim: Claim,
+    /// How many were in the way: at entry, and when last looked.
+    entered_at: Option<usize>,
+    position: Option<usize>,
     patient: bool,
 }
 
 /// What putting a node into the directory came to.
 enum Entry {
-    /// It stands; with the children that a listing sent right behind it found.
-    Staked(Vec<String>),
-    /// The one place of [`Recipe::Simple`] is taken.
+    /// It stands; with what a listing sent right behind it found.
+    Staked(Listing),
+    /// The one place of the simple recipe is taken.
     Taken,
 }
 
-impl<'m> Contender<'m> {
-    pub(crate) fn new(mutex: &'m Mutex, request: Acquire, patient: bool) -> Self {
-        Self {
-            directory: mutex.session().config().connect.absolute(mutex.path()),
-            mutex,
-            request,
-            guid: Uuid::new_v4(),
-            started: Instant::now(),
-            entered_at: None,
-            position: None,
-            patient,
-        }
+/// The children of the lock's directory, and the watch on them of a recipe that has one.
+#[derive(Default)]
+struct Listing {
+    children: Vec<String>,
+    watcher: Option<zk::OneshotWatcher>,
+}
+
+impl<'l> Contender<'l> {
+    pub(crate) fn new(lock: &'l Lock, attempt: &'l Attempt, request: Acquire, patient: bool) -> Self {
+        let config = lock.session().config();
+        let directory = config.connect.absolute(lock.path());
+        let claim = Claim::new(lock.role(), lock.path(), &directory, config.instance.as_deref());
+        Self { lock, attempt, request, claim, entered_at: None, position: None, patient }
     }
 
     /// Runs until the lock is held or cannot be. The caller's deadline ends it by dropping it.
     pub(crate) async fn run(&mut self) -> Result<Guard, AcquireError> {
-        let Some(epoch) = self.mutex.session().epoch().await else {
+        let session = self.lock.session();
+        let Some(epoch) = session.epoch().await else {
             return Err(AcquireError::Closed { path: self.path() });
         };
-        let observer = &self.mutex.session().config().observer;
-        let stake =
-            Stake::new(&epoch, self.mutex.recipe(), self.mutex.path(), &self.directory, self.guid, observer);
+        let stake = Stake::new(&epoch, self.claim.clone(), &session.config().observer);
         let turn = tokio::select! {
             biased;
             reason = stake.shared().lost() => Err(Failure::SessionOver(reason)),
             turn = self.wait_for_turn(&stake) => turn,
         };
         match turn {
-            Ok(true) => Ok(Guard::new(self.mutex.session().clone(), stake, self.wait())),
+            Ok(true) => {
+                let guard = Guard::new(session.clone(), stake, self.wait());
+                if let Some(owner) = &self.request.owner {
+                    session.owners().remember(owner, guard.holding());
+                }
+                Ok(guard)
+            }
             Ok(false) => {
                 // The node of a try that failed is gone when the caller hears of it.
                 let _settled = stake.leave().await;
@@ -83,19 +85,19 @@ impl<'m> Contender<'m> {
     }
 
     fn path(&self) -> String {
-        self.mutex.path().to_owned()
+        self.lock.path().to_owned()
     }
 
     fn wait(&self) -> Wait {
         Wait {
             position: self.entered_at.unwrap_or(0),
-            waited: self.started.elapsed(),
+            waited: self.attempt.waited(),
             acquired_at: OffsetDateTime::now_utc(),
         }
     }
 
     pub(crate) fn timed_out(&self) -> AcquireError {
-        AcquireError::Timeout { path: self.path(), waited: self.started.elapsed(), position: self.position }
+        AcquireError::Timeout { path: self.path(), waited: self.attempt.waited(), position: self.position }
     }
 
     fn error(&self, failure: Failure) -> AcquireError {
@@ -114,28 +116,34 @@ impl<'m> Contender<'m> {
     /// `true` when the lock is held, `false` when an impatient contender is not the first.
     async fn wait_for_turn(&mut self, stake: &Stake) -> Result<bool, Failure> {
         let epoch = &stake.shared().epoch;
-        let mut children = loop {
+        let mut listing = loop {
             match self.enter(stake).await? {
-                Entry::Staked(children) => break children,
+                Entry::Staked(listing) => break listing,
                 Entry::Taken if !self.patient => return Ok(false),
-                Entry::Taken => self.wait_behind(epoch, SIMPLE_NODE, 1).await?,
+                Entry::Taken => {
+                    let single = self.claim.name.clone();
+                    self.wait_behind(epoch, &single, 1).await?;
+                    self.back_off().await;
+                }
             }
         };
         loop {
-            let ahead = match self.turn(stake, &children) {
+            let ahead = match self.turn(stake, &listing.children) {
                 Turn::Mine => break,
                 Turn::Gone => return Err(Failure::SessionOver(Lost::NodeDeleted)),
                 Turn::Behind { .. } if !self.patient => return Ok(false),
                 Turn::Behind { node, position } => {
-                    self.wait_behind(epoch, &node, position).await?;
+                    match listing.watcher {
+                        Some(watcher) => self.wait_for_change(epoch, &node, position, watcher).await?,
+                        None => self.wait_behind(epoch, &node, position).await?,
+                    }
                     position
                 }
             };
-            // Whoever was behind the head alone is the head now: nobody can have come in before it.
-            if ahead == 1 {
+            if ahead == 1 && self.claim.role.second_is_next() {
                 break;
             }
-            children = list(epoch, &self.directory).await?;
+            listing = self.list(epoch).await?;
         }
         self.entered_at.get_or_insert(0);
         self.position = Some(0);
@@ -144,20 +152,20 @@ impl<'m> Contender<'m> {
     }
 
     fn turn(&self, stake: &Stake, children: &[String]) -> Turn {
-        match self.mutex.recipe() {
-            // Whoever made the one node holds.
-            Recipe::Simple => Turn::Mine,
-            Recipe::Fair => exclusive(children, &stake.shared().node().name),
+        // Whoever made the one node of the simple recipe holds.
+        if self.claim.role.is_single_node() {
+            Turn::Mine
+        } else {
+            turn(children, &stake.shared().node().name)
         }
     }
 
     /// Makes the node. A reply that was lost is resolved by looking for the node before another is made.
     async fn enter(&self, stake: &Stake) -> Result<Entry, Failure> {
         let epoch = &stake.shared().epoch;
-        let recipe = self.mutex.recipe();
-        let name = recipe.node_name(self.guid);
-        let path = format!("{}/{name}", self.directory);
-        let options = recipe.create_mode().with_acls(zk::Acls::anyone_all());
+        let role = self.claim.role;
+        let path = self.claim.node_path(&self.claim.name);
+        let options = role.create_mode().with_acls(zk::Acls::anyone_all());
         let data = self.data().to_bytes();
         loop {
             epoch.connected().await.map_err(Failure::SessionOver)?;
@@ -165,7 +173,10 @@ impl<'m> Contender<'m> {
             let sent = BootInstant::now();
             // Both leave together: the listing is answered after the create.
             let create = client.create(&path, &data, &options);
-            let listing = (recipe == Recipe::Fair).then(|| client.list_children(&self.directory));
+            let directory = &self.claim.directory;
+            let watched = role.watches_directory().then(|| client.list_and_watch_children(directory));
+            let plain =
+                (watched.is_none() && !role.is_single_node()).then(|| client.list_children(directory));
             let created = create.await;
             epoch.prove(sent, &created);
             match created {
@@ -175,31 +186,33 @@ impl<'m> Contender<'m> {
                     return Err(Failure::SessionOver(Lost::SessionExpired));
                 }
                 Ok((stat, sequence)) => {
-                    let name = match recipe {
-                        Recipe::Simple => name,
-                        Recipe::Fair => format!("{name}{sequence}"),
+                    let name = if role.is_single_node() {
+                        self.claim.name.clone()
+                    } else {
+                        format!("{}{sequence}", self.claim.name)
                     };
                     stake.found(name, stat.czxid);
-                    let children = match listing {
-                        Some(listing) => listing.await,
-                        None => Ok(Vec::new()),
+                    let listed = match (watched, plain) {
+                        (Some(watched), _) => watched.await.map(Listing::watched),
+                        (None, Some(plain)) => plain.await.map(Listing::plain),
+                        (None, None) => Ok(Listing::default()),
                     };
-                    return match children {
-                        Ok(children) => Ok(Entry::Staked(children)),
+                    return match listed {
+                        Ok(listing) => Ok(Entry::Staked(listing)),
                         Err(error) => {
                             epoch.settle(error).await?;
-                            Ok(Entry::Staked(list(epoch, &self.directory).await?))
+                            Ok(Entry::Staked(self.list(epoch).await?))
                         }
                     };
                 }
-                Err(zk::Error::NoNode) => directory::make(epoch, &self.directory).await?,
+                Err(zk::Error::NoNode) => directory::make(epoch, &self.claim.directory).await?,
                 Err(zk::Error::NodeExists) => return Ok(Entry::Taken),
                 Err(error) => {
                     let unknown = outcome(&error) == Outcome::Unknown;
                     epoch.settle(error).await?;
-                    if unknown && let Some(found) = locate(epoch, recipe, &self.directory, self.guid).await? {
+                    if unknown && let Some(found) = locate(epoch, &self.claim).await? {
                         stake.found(found.name, found.czxid);
-                        return Ok(Entry::Staked(list(epoch, &self.directory).await?));
+                        return Ok(Entry::Staked(self.list(epoch).await?));
                     }
                 }
             }
@@ -208,37 +221,44 @@ impl<'m> Contender<'m> {
 
     fn data(&self) -> NodeData {
         NodeData {
-            guid: self.guid,
-            instance: self.mutex.session().config().instance.clone(),
+            guid: self.claim.guid,
+            instance: self.lock.session().config().instance.clone(),
             label: self.request.label.clone(),
             traceparent: self.request.traceparent.clone(),
             since: OffsetDateTime::now_utc(),
+            revoke: None,
         }
     }
 
-    /// Waits until the node ahead is gone. Cancel safe: the watch is taken back when it is dropped.
-    async fn wait_behind(&mut self, epoch: &Arc<Epoch>, node: &str, position: usize) -> Result<(), Failure> {
-        let path = format!("{}/{node}", self.directory);
+    /// Lists the children, again after lost replies; none if the directory is gone.
+    async fn list(&self, epoch: &Epoch) -> Result<Listing, Failure> {
+        let directory = &self.claim.directory;
+        let listed = if self.claim.role.watches_directory() {
+            let asked = epoch.ask(|client| async move { client.list_and_watch_children(directory).await });
+            asked.await.map(Listing::watched)
+        } else {
+            epoch.ask(|client| async move { client.list_children(directory).await }).await.map(Listing::plain)
+        };
+        match listed {
+            Err(Failure::Refused(zk::Error::NoNode)) => Ok(Listing::default()),
+            listed => listed,
+        }
+    }
+
+    /// Waits until the node in the way is gone. Cancel safe: the watch is taken back when it is dropped.
+    async fn wait_behind(&mut self, epoch: &Epoch, node: &str, position: usize) -> Result<(), Failure> {
         self.entered_at.get_or_insert(position);
+        let path = &self.claim.node_path(node);
         loop {
             // A read, since it sets no watch on a node that is not there.
-            let (data, _, watcher) = match epoch
-                .ask(|client| {
-                    let path = &path;
-                    async move { client.get_and_watch_data(path).await }
-                })
-                .await
-            {
+            let asked = epoch.ask(|client| async move { client.get_and_watch_data(path).await });
+            let (data, _, watcher) = match asked.await {
                 Ok(found) => found,
                 Err(Failure::Refused(zk::Error::NoNode)) => return Ok(()),
                 Err(failure) => return Err(failure),
             };
-            if self.position != Some(position) {
-                self.position = Some(position);
-                self.tell_queued(node, position, &data);
-            }
-            let event = watcher.changed().await;
-            match event.event_type {
+            self.tell_queued(node, position, &data);
+            match watcher.changed().await.event_type {
                 zk::EventType::NodeDeleted => return Ok(()),
                 zk::EventType::Session => return Err(Failure::SessionOver(epoch.end().await)),
                 // Somebody changed the data: it stands all the same.
@@ -247,11 +267,45 @@ impl<'m> Contender<'m> {
         }
     }
 
-    fn tell_queued(&self, node: &str, position: usize, data: &[u8]) {
+    /// Waits until anything in the directory changes. Cancel safe: the watch is taken back when it is dropped.
+    async fn wait_for_change(
+        &mut self,
+        epoch: &Epoch,
+        node: &str,
+        position: usize,
+        watcher: zk::OneshotWatcher,
+    ) -> Result<(), Failure> {
+        self.entered_at.get_or_insert(position);
+        if self.position != Some(position) {
+            let path = &self.claim.node_path(node);
+            match epoch.ask(|client| async move { client.get_data(path).await }).await {
+                Ok((data, _)) => self.tell_queued(node, position, &data),
+                Err(Failure::Refused(zk::Error::NoNode)) => return Ok(()),
+                Err(failure) => return Err(failure),
+            }
+        }
+        match watcher.changed().await.event_type {
+            zk::EventType::Session => Err(Failure::SessionOver(epoch.end().await)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Spreads the herd, where the lock's user asked for it.
+    async fn back_off(&self) {
+        if let Some(most) = self.lock.back_off() {
+            let pause = most.mul_f64(rand::rng().random_range(0.0..1.0));
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Tells of the place in the queue, once for each place.
+    fn tell_queued(&mut self, node: &str, position: usize, data: &[u8]) {
+        if self.position.replace(position) == Some(position) {
+            return;
+        }
         let blocker = NodeData::from_bytes(data);
         let instance = blocker.as_ref().and_then(|blocker| blocker.instance.as_deref()).unwrap_or("unknown");
-        let span = tracing::Span::current();
-        span.record("lock.blocker", instance);
+        tracing::Span::current().record("lock.blocker", instance);
         tracing::debug!(
             position,
             lock.blocker = instance,
@@ -260,20 +314,22 @@ impl<'m> Contender<'m> {
             "queued behind {position}"
         );
         let wait = Queued { position, node: node.to_owned(), blocker };
-        self.mutex.session().config().observer.queued(self.mutex.path(), self.mutex.recipe(), &wait);
+        self.lock.session().config().observer.queued(self.attempt, &wait);
     }
 }
 
-async fn list(epoch: &Epoch, directory: &str) -> Result<Vec<String>, Failure> {
-    match epoch.ask(|client| async move { client.list_children(directory).await }).await {
-        // The directory went, and all in it.
-        Err(Failure::Refused(zk::Error::NoNode)) => Ok(Vec::new()),
-        listed => listed,
+impl Listing {
+    fn plain(children: Vec<String>) -> Self {
+        Self { children, watcher: None }
+    }
+
+    fn watched((children, watcher): (Vec<String>, zk::OneshotWatcher)) -> Self {
+        Self { children, watcher: Some(watcher) }
     }
 }
 
 /// Waits until the lease covers the stake: before `acquire` returns it has proof that its session lives.
-async fn hold(stake: &Stake) {
+pub(crate) async fn hold(stake: &Stake) {
     let mut proofs = stake.shared().epoch.lease.watch_proofs();
     while !stake.hold() {
         // Whoever drops the last epoch ends the wait through the stake's loss.

@@ -15,6 +15,10 @@ pub(crate) const CONTAINER: zk::CreateOptions<'static> =
 pub(crate) const EPHEMERAL: zk::CreateOptions<'static> =
     zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
 
+/// What must outlive every session: the limit of a semaphore.
+pub(crate) const PERSISTENT: zk::CreateOptions<'static> =
+    zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
+
 /// Makes a directory and all above it.
 pub(crate) async fn make(epoch: &Epoch, path: &str) -> Result<(), Failure> {
     // One of the parents may be removed as idle while we are at it; then begin again.

@@ -123,6 +123,15 @@ pub enum AcquireError {
         /// Path of the lock.
         path: String,
     },
+    /// The owner holds the lock for reading and asked for writing. Two readers that did so would wait for each
+    /// other for ever: release first, then write.
+    #[error(
+        "owner reads lock {path} and may not wait to write it: two readers doing so would wait for each other"
+    )]
+    UpgradeRefused {
+        /// Path of the lock.
+        path: String,
+    },
     /// The session was closed by its owner.
     #[error("lock {path} not acquired: the session is closed")]
     Closed {
@@ -153,6 +162,7 @@ impl AcquireError {
             Self::Busy { .. } => "busy",
             Self::SessionLost { .. } => "session-lost",
             Self::NodeDeleted { .. } => "node-deleted",
+            Self::UpgradeRefused { .. } => "upgrade-refused",
             Self::Closed { .. } => "closed",
             Self::Refused { .. } => "refused",
         }
@@ -183,6 +193,41 @@ pub enum ReleaseError {
     Refused {
         /// Path of the lock.
         path: String,
+    },
+}
+
+/// Why a write lock did not become a read lock. *Definite*: nothing is held any more.
+#[derive(Debug, Error, Clone)]
+#[non_exhaustive]
+pub enum DowngradeError {
+    /// What is held is no write lock of a read/write lock.
+    #[error("lock {path} is not held for writing")]
+    NotAWriter {
+        /// Path of the lock.
+        path: String,
+    },
+    /// The owner holds it by another guard too, which still counts on writing.
+    #[error("lock {path} is held for writing by another guard of the same owner")]
+    Shared {
+        /// Path of the lock.
+        path: String,
+    },
+    /// The lock was lost before or meanwhile.
+    #[error("lock {path} was lost: {reason}")]
+    Lost {
+        /// Path of the lock.
+        path: String,
+        /// How it was lost.
+        reason: Lost,
+    },
+    /// The server refused.
+    #[error("downgrade of lock {path} was refused")]
+    Refused {
+        /// Path of the lock.
+        path: String,
+        /// The request that was refused.
+        #[source]
+        source: OperationError,
     },
 }
 

@@ -1,14 +1,16 @@
 //! Looks at locks from outside: who holds, who waits, since when, in which session.
 //!
-//! Promises to read only, and to need nothing but a connection: it works on locks of other processes, and on
-//! ones made by Curator. What it shows may be over by the time it is read.
+//! Promises to need nothing but a connection: it works on locks of other processes, and on ones made by Curator or
+//! kazoo. It reads, unless it is told to ask a holder to let go or to remove a node. What it shows may be over by
+//! the time it is read.
 
 use serde::Serialize;
 use time::OffsetDateTime;
 use zookeeper_client as zk;
 
+use crate::directory;
 use crate::error::OperationError;
-use crate::node::{self, NodeData};
+use crate::node::{self, NodeData, Revocation};
 use crate::path::ConnectString;
 use crate::recipe::SIMPLE_NODE;
 use crate::session::Member;
@@ -70,6 +72,10 @@ impl Inspector {
         Ok(Self { client, root })
     }
 
+    pub(crate) const fn over(client: zk::Client, root: ConnectString) -> Self {
+        Self { client, root }
+    }
+
     /// All lock directories at and under `path`, idle ones included, sorted by path.
     ///
     /// # Errors
@@ -128,6 +134,76 @@ impl Inspector {
         member::list(&self.client, &self.root, None).await
     }
 
+    /// Asks whoever holds a lock to let go; true if there was somebody to ask.
+    pub(crate) async fn revoke_holder(&self, path: &str, asked: &Revocation) -> Result<bool, OperationError> {
+        let Some(holder) = self.holder(path).await? else { return Ok(false) };
+        let absolute = self.root.absolute(&format!("{path}/{}", holder.node));
+        let failed = |source| OperationError { operation: "revoke", path: absolute.clone(), source };
+        let (data, stat) = match self.client.get_data(&absolute).await {
+            Ok(found) => found,
+            Err(zk::Error::NoNode) => return Ok(false),
+            Err(error) => return Err(failed(error)),
+        };
+        let data = match NodeData::from_bytes(&data) {
+            Some(data) => NodeData { revoke: Some(asked.clone()), ..data }.to_bytes(),
+            // A holder of Curator's listens for this.
+            None => node::CURATOR_REVOKE.to_vec(),
+        };
+        match self.client.set_data(&absolute, &data, Some(stat.version)).await {
+            Ok(_) => Ok(true),
+            Err(zk::Error::NoNode) => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Removes a contender's node, for an operator who knows that its owner is gone for good. A living owner is
+    /// told of it as [`Lost::NodeDeleted`](crate::Lost::NodeDeleted); its token stays what it was.
+    ///
+    /// Only a node whose token is `token` is removed, so that nobody else's is hit who came meanwhile. True if
+    /// it was there.
+    ///
+    /// # Errors
+    /// [`OperationError`] if a request fails.
+    ///
+    /// # Cancel safety
+    /// The node may or may not have been removed.
+    pub async fn remove(&self, path: &str, node: &str, token: i64) -> Result<bool, OperationError> {
+        let absolute = self.root.absolute(&format!("{path}/{node}"));
+        let failed = |source| OperationError { operation: "delete", path: absolute.clone(), source };
+        match self.client.check_stat(&absolute).await.map_err(failed)? {
+            Some(stat) if stat.czxid == token => {}
+            _ => return Ok(false),
+        }
+        match self.client.delete(&absolute, None).await {
+            Ok(()) => Ok(true),
+            Err(zk::Error::NoNode) => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Writes the limit of a semaphore.
+    pub(crate) async fn write_limit(&self, path: &str, limit: u32) -> Result<(), OperationError> {
+        let absolute = self.root.absolute(path);
+        let failed = |source| OperationError { operation: "set", path: absolute.clone(), source };
+        let data = limit.to_be_bytes();
+        loop {
+            match self.client.set_data(&absolute, &data, None).await {
+                Ok(_) => return Ok(()),
+                Err(zk::Error::NoNode) => {}
+                Err(error) => return Err(failed(error)),
+            }
+            match self.client.create(&absolute, &data, &directory::PERSISTENT).await {
+                Ok(_) => return Ok(()),
+                Err(zk::Error::NodeExists) => {}
+                Err(zk::Error::NoNode) => {
+                    let parent = absolute.rsplit_once('/').map_or("", |(parent, _)| parent);
+                    self.client.mkdir(parent, &directory::CONTAINER).await.map_err(failed)?;
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+
     /// Ends the connection and waits, for a second at most, until the server has confirmed it.
     pub async fn close(self) {
         let mut states = self.client.state_watcher();
@@ -184,5 +260,5 @@ impl LockEntry {
 }
 
 fn is_contender(name: &str) -> bool {
-    name == SIMPLE_NODE || node::sequence(name).is_some()
+    name == SIMPLE_NODE || node::parse(name).is_some()
 }

@@ -32,10 +32,11 @@
 //! resource compare tokens ([`Guard::token`]) *in the statement that reads what the write depends on*.
 //!
 //! # Where to look
-//! [`Session`], [`Mutex`], [`Guard`] are what a service uses; [`Recipe`] tells the znodes; [`turn`] is the pure
+//! [`Session`], [`Lock`], [`Guard`] are what a service uses; [`Recipe`] and [`RwRecipe`] tell the znodes; [`turn`] is the pure
 //! core; [`Inspector`] shows who holds and who waits; [`Observer`] feeds metrics and trace links.
 
 mod acquire;
+mod claim;
 mod clock;
 mod config;
 mod directory;
@@ -45,24 +46,35 @@ mod faults;
 mod guard;
 mod inspect;
 mod locate;
-mod mutex;
+mod lock;
+mod multi;
 mod node;
 mod observer;
+mod owner;
 mod path;
 mod recipe;
 mod removal;
+mod rw;
+mod semaphore;
 mod session;
 mod stake;
+mod statistics;
 pub mod turn;
 
 pub use config::{DEFAULT_SESSION_TIMEOUT, SessionConfig};
 pub use error::{
-    AcquireError, CloseError, ConfigError, Lost, NotConnected, OperationError, PathError, ReleaseError,
+    AcquireError, CloseError, ConfigError, DowngradeError, Lost, NotConnected, OperationError, PathError,
+    ReleaseError,
 };
 pub use guard::Guard;
 pub use inspect::{Inspector, LockEntry, LockView};
-pub use mutex::{Acquire, Mutex};
-pub use node::NodeData;
-pub use observer::{Observer, Queued};
-pub use recipe::{Recipe, UnknownRecipe};
+pub use lock::{Acquire, Lock};
+pub use multi::{Acquiring, Lockable, MultiGuard, MultiLock};
+pub use node::{Access, NodeData, Revocation};
+pub use observer::{Attempt, Held, Observer, Queued};
+pub use owner::Owner;
+pub use recipe::{Recipe, Role, RwRecipe, UnknownRecipe};
+pub use rw::RwLock;
+pub use semaphore::Semaphore;
 pub use session::{Member, Session, SessionInfo, SessionState};
+pub use statistics::{BUCKETS_MS, Histogram, RoleStatistics, Statistics};

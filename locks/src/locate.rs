@@ -3,11 +3,10 @@
 //! Promises an answer that covers everything sent on the session before the question: a `sync` goes first, and
 //! requests of one session are applied in the order of their sending.
 
-use uuid::Uuid;
 use zookeeper_client as zk;
 
+use crate::claim::Claim;
 use crate::node::NodeData;
-use crate::recipe::{Recipe, SIMPLE_NODE};
 use crate::session::epoch::{Epoch, Failure};
 
 /// A node that was found, by name within its directory.
@@ -16,19 +15,15 @@ pub(crate) struct Located {
     pub(crate) czxid: i64,
 }
 
-/// Looks for the node of `guid` in `directory`. Cancel safe: it only reads.
-pub(crate) async fn locate(
-    epoch: &Epoch,
-    recipe: Recipe,
-    directory: &str,
-    guid: Uuid,
-) -> Result<Option<Located>, Failure> {
-    let name = match recipe {
-        Recipe::Simple => Some(SIMPLE_NODE.to_owned()),
-        Recipe::Fair => find_by_guid(epoch, recipe, directory, guid).await?,
+/// Looks for the node of a claim. Cancel safe: it only reads.
+pub(crate) async fn locate(epoch: &Epoch, claim: &Claim) -> Result<Option<Located>, Failure> {
+    let name = if claim.role.is_single_node() {
+        Some(claim.name.clone())
+    } else {
+        find_by_guid(epoch, claim).await?
     };
     let Some(name) = name else { return Ok(None) };
-    let path = &format!("{directory}/{name}");
+    let path = &claim.node_path(&name);
     let found = epoch
         .ask(|client| async move {
             // Both leave together; the read is answered after the sync.
@@ -39,7 +34,9 @@ pub(crate) async fn locate(
         .await;
     match found {
         Ok((data, stat)) => {
-            let ours = NodeData::from_bytes(&data).is_some_and(|data| data.guid == guid);
+            // The guid in a name is proof; one name for all needs the data's.
+            let ours = !claim.role.is_single_node()
+                || NodeData::from_bytes(&data).is_some_and(|data| data.guid == claim.guid);
             Ok(ours.then_some(Located { name, czxid: stat.czxid }))
         }
         Err(Failure::Refused(zk::Error::NoNode)) => Ok(None),
@@ -47,12 +44,8 @@ pub(crate) async fn locate(
     }
 }
 
-async fn find_by_guid(
-    epoch: &Epoch,
-    recipe: Recipe,
-    directory: &str,
-    guid: Uuid,
-) -> Result<Option<String>, Failure> {
+async fn find_by_guid(epoch: &Epoch, claim: &Claim) -> Result<Option<String>, Failure> {
+    let directory = &claim.directory;
     let listed = epoch
         .ask(|client| async move {
             let (sync, list) = (client.sync(directory), client.list_children(directory));
@@ -61,10 +54,7 @@ async fn find_by_guid(
         })
         .await;
     match listed {
-        Ok(children) => {
-            let prefix = recipe.node_name(guid);
-            Ok(children.into_iter().find(|child| child.starts_with(&prefix)))
-        }
+        Ok(children) => Ok(children.into_iter().find(|child| child.starts_with(&claim.name))),
         Err(Failure::Refused(zk::Error::NoNode)) => Ok(None),
         Err(failure) => Err(failure),
     }

@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
-use uuid::Uuid;
 use zookeeper_client as zk;
 
+use crate::claim::Claim;
 use crate::clock::BootInstant;
 use crate::error::{Lost, Outcome, outcome};
 use crate::locate::locate;
-use crate::recipe::Recipe;
 use crate::session::epoch::{Epoch, Failure};
 
 /// How a removal ended.
@@ -30,9 +29,7 @@ pub(crate) enum Removed {
 /// What is known of the node to remove.
 pub(crate) struct Removal {
     pub(crate) epoch: Arc<Epoch>,
-    pub(crate) recipe: Recipe,
-    pub(crate) directory: String,
-    pub(crate) guid: Uuid,
+    pub(crate) claim: Claim,
     /// Its name, if the reply to its create is known.
     pub(crate) name: Option<String>,
 }
@@ -45,7 +42,7 @@ impl Removal {
         loop {
             let name = match self.name.take() {
                 Some(name) => name,
-                None => match locate(&self.epoch, self.recipe, &self.directory, self.guid).await {
+                None => match locate(&self.epoch, &self.claim).await {
                     Ok(Some(located)) => located.name,
                     Ok(None) if may_be_done => return Removed::ByUs,
                     Ok(None) => return Removed::WasNotThere,
@@ -74,7 +71,7 @@ impl Removal {
         }
         let client = self.epoch.client()?;
         let sent = BootInstant::now();
-        let answer = client.delete(&format!("{}/{name}", self.directory), None).await;
+        let answer = client.delete(&self.claim.node_path(name), None).await;
         self.epoch.prove(sent, &answer);
         answer
     }
@@ -83,7 +80,7 @@ impl Removal {
         match failure {
             Failure::SessionOver(reason) => Removed::WithSession(reason),
             Failure::Refused(error) => {
-                tracing::error!(path = %self.directory, guid = %self.guid, %error, "a lock node cannot be removed");
+                tracing::error!(path = %self.claim.directory, guid = %self.claim.guid, %error, "a lock node cannot be removed");
                 Removed::Refused
             }
         }

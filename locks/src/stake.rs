@@ -9,12 +9,12 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tracing::Instrument as _;
-use uuid::Uuid;
 use zookeeper_client as zk;
 
+use crate::claim::Claim;
 use crate::error::{Lost, ReleaseError};
-use crate::observer::Observer;
-use crate::recipe::Recipe;
+use crate::node::{Revocation, revocation};
+use crate::observer::{Held, Observer};
 use crate::removal::{Removal, Removed};
 use crate::session::epoch::{Counted, Epoch, Failure};
 
@@ -33,16 +33,12 @@ enum Phase {
 /// The part that the task watching the node shares.
 pub(crate) struct Shared {
     pub(crate) epoch: Arc<Epoch>,
-    pub(crate) recipe: Recipe,
-    /// The lock's path as its user gave it.
-    pub(crate) path: String,
-    /// The same with the chroot.
-    pub(crate) directory: String,
-    pub(crate) guid: Uuid,
+    pub(crate) claim: Claim,
     observer: Arc<dyn Observer>,
     node: OnceLock<Node>,
     phase: Mutex<Phase>,
     loss: watch::Sender<Option<Lost>>,
+    revoked: watch::Sender<Option<Revocation>>,
 }
 
 /// The node, once it is known to exist.
@@ -58,24 +54,15 @@ pub(crate) struct Stake {
 }
 
 impl Stake {
-    pub(crate) fn new(
-        epoch: &Arc<Epoch>,
-        recipe: Recipe,
-        path: &str,
-        directory: &str,
-        guid: Uuid,
-        observer: &Arc<dyn Observer>,
-    ) -> Self {
+    pub(crate) fn new(epoch: &Arc<Epoch>, claim: Claim, observer: &Arc<dyn Observer>) -> Self {
         let shared = Shared {
             epoch: Arc::clone(epoch),
-            recipe,
-            path: path.to_owned(),
-            directory: directory.to_owned(),
-            guid,
+            claim,
             observer: Arc::clone(observer),
             node: OnceLock::new(),
             phase: Mutex::new(Phase::Waiting),
             loss: watch::Sender::new(None),
+            revoked: watch::Sender::new(None),
         };
         Self { shared: Arc::new(shared), left: false, _activity: epoch.activity() }
     }
@@ -100,6 +87,16 @@ impl Stake {
         self.shared.epoch.lease.covers(lapses) && self.shared.loss().is_none()
     }
 
+    /// From now on the end of the node is its owner's own doing, and no loss.
+    pub(crate) fn leaving(&self) {
+        self.shared.set_phase(Phase::Leaving);
+    }
+
+    /// Goes without a removal: the node was replaced by another's, in one transaction.
+    pub(crate) fn exchanged(mut self, _by: &Self) {
+        self.left = true;
+    }
+
     /// Leaves: the node is removed in the background. The receiver tells how it went.
     pub(crate) fn leave(mut self) -> oneshot::Receiver<Result<(), ReleaseError>> {
         self.start_removal()
@@ -116,17 +113,15 @@ impl Stake {
         };
         let removal = Removal {
             epoch: Arc::clone(&shared.epoch),
-            recipe: shared.recipe,
-            directory: shared.directory.clone(),
-            guid: shared.guid,
+            claim: shared.claim.clone(),
             // After a loss the name alone is no proof: another's node may bear it by now.
             name: shared.node.get().filter(|_| lost.is_none()).map(|node| node.name.clone()),
         };
         let span = match held {
             Some(_) => tracing::info_span!(
                 "lock.release",
-                lock.path = %shared.path,
-                lock.recipe = %shared.recipe,
+                lock.path = %shared.claim.path,
+                lock.recipe = %shared.claim.role,
                 lock.token = shared.node.get().map(|node| node.czxid),
                 lock.outcome = tracing::field::Empty,
             ),
@@ -145,7 +140,7 @@ impl Stake {
                 },
             );
             if let Some(held) = held {
-                shared.observer.released(&shared.path, shared.recipe, held, result.as_ref().copied());
+                shared.observer.released(shared.holding_for(held), result.as_ref().copied());
             }
             // Nobody need be waiting for it.
             let _unheard = sender.send(result).is_err();
@@ -174,7 +169,7 @@ impl Shared {
     }
 
     pub(crate) fn node_path(&self) -> String {
-        format!("{}/{}", self.directory, self.node().name)
+        self.claim.node_path(&self.node().name)
     }
 
     fn phase(&self) -> Phase {
@@ -195,6 +190,10 @@ impl Shared {
             Phase::Holding { since, .. } => since.elapsed(),
             Phase::Waiting | Phase::Leaving => Duration::ZERO,
         }
+    }
+
+    fn holding_for(&self, held: Duration) -> Held<'_> {
+        Held { path: &self.claim.path, role: self.claim.role, held }
     }
 
     /// A look at the clock and at what is known of session and node; finds a loss before its watcher does.
@@ -231,14 +230,14 @@ impl Shared {
         let reason = self.loss().unwrap_or(reason);
         if first && matches!(self.phase(), Phase::Holding { .. }) {
             tracing::warn!(
-                lock.path = %self.path,
+                lock.path = %self.claim.path,
                 lock.node = %self.node_path(),
                 lock.token = self.node().czxid,
                 session = %self.epoch.info,
                 reason = reason.as_str(),
                 "lock lost",
             );
-            self.observer.lost(&self.path, self.recipe, reason);
+            self.observer.lost(self.holding_for(self.held()), reason);
         }
         reason
     }
@@ -271,7 +270,17 @@ impl Shared {
         }
     }
 
-    /// Resolves when the server says that the node is gone.
+    /// Resolves when somebody asks for the lock to be let go. Cancel safe.
+    pub(crate) async fn revoked(&self) -> Revocation {
+        let mut revoked = self.revoked.subscribe();
+        match revoked.wait_for(Option::is_some).await.map(|asked| asked.clone()) {
+            Ok(Some(asked)) => asked,
+            // The sender lives in `self`.
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Resolves when the server says that the node is gone. Hears on the way what is written to it.
     async fn deleted(&self) -> Lost {
         let path = self.node_path();
         loop {
@@ -284,7 +293,10 @@ impl Shared {
                 })
                 .await
             {
-                Ok((_, stat, watcher)) if stat.czxid == self.node().czxid => {
+                Ok((data, stat, watcher)) if stat.czxid == self.node().czxid => {
+                    if let Some(asked) = revocation(&data) {
+                        self.revoked.send_replace(Some(asked));
+                    }
                     let event = watcher.changed().await;
                     if event.event_type == zk::EventType::Session {
                         return self.epoch.end().await;
@@ -302,8 +314,8 @@ impl Shared {
             (None, Removed::ByUs) => return Ok(()),
             (None, Removed::WasNotThere) => Lost::NodeDeleted,
             (Some(reason), _) | (None, Removed::WithSession(reason)) => reason,
-            (None, Removed::Refused) => return Err(ReleaseError::Refused { path: self.path.clone() }),
+            (None, Removed::Refused) => return Err(ReleaseError::Refused { path: self.claim.path.clone() }),
         };
-        Err(ReleaseError::Lost { path: self.path.clone(), reason })
+        Err(ReleaseError::Lost { path: self.claim.path.clone(), reason })
     }
 }

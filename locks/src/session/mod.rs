@@ -21,8 +21,12 @@ pub use self::member::Member;
 use self::supervisor::{Published, Supervisor};
 use crate::config::SessionConfig;
 use crate::error::{CloseError, NotConnected, OperationError, PathError};
-use crate::mutex::Mutex;
-use crate::recipe::Recipe;
+use crate::inspect::Inspector;
+use crate::lock::Lock;
+use crate::owner::Owners;
+use crate::recipe::{Recipe, Role, RwRecipe};
+use crate::rw::RwLock;
+use crate::semaphore::Semaphore;
 
 /// Facts of one ZooKeeper session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +87,7 @@ pub struct Session {
 
 struct Inner {
     config: SessionConfig,
+    owners: Arc<Owners>,
     published: Arc<Published>,
     closing: watch::Sender<Option<Duration>>,
     closed: watch::Sender<bool>,
@@ -111,7 +116,7 @@ impl Session {
             closed: closed.clone(),
         };
         tokio::spawn(supervisor.run());
-        Self { inner: Arc::new(Inner { config, published, closing, closed }) }
+        Self { inner: Arc::new(Inner { config, owners: Arc::default(), published, closing, closed }) }
     }
 
     /// What the session is doing now.
@@ -148,8 +153,24 @@ impl Session {
     ///
     /// # Errors
     /// [`PathError`] if the server would refuse the path.
-    pub fn mutex(&self, recipe: Recipe, path: &str) -> Result<Mutex, PathError> {
-        Mutex::new(self.clone(), recipe, path)
+    pub fn mutex(&self, recipe: Recipe, path: &str) -> Result<Lock, PathError> {
+        Lock::new(self.clone(), Role::Mutex(recipe), path)
+    }
+
+    /// A read/write lock at `path`, under the connect string's chroot. Makes no request.
+    ///
+    /// # Errors
+    /// [`PathError`] if the server would refuse the path.
+    pub fn rw_lock(&self, recipe: RwRecipe, path: &str) -> Result<RwLock, PathError> {
+        RwLock::new(self, recipe, path)
+    }
+
+    /// A semaphore at `path` with `limit` permits, until [`Semaphore::set_limit`] says otherwise. Makes no request.
+    ///
+    /// # Errors
+    /// [`PathError`] if the server would refuse the path.
+    pub fn semaphore(&self, path: &str, limit: u32) -> Result<Semaphore, PathError> {
+        Semaphore::new(self, path, limit)
     }
 
     /// Who else has a session on this ensemble and chroot through this library, oldest first.
@@ -191,6 +212,20 @@ impl Session {
 
     pub(crate) fn config(&self) -> &SessionConfig {
         &self.inner.config
+    }
+
+    pub(crate) fn owners(&self) -> &Arc<Owners> {
+        &self.inner.owners
+    }
+
+    /// Looks, and asks, over this session's connection.
+    ///
+    /// # Errors
+    /// [`OperationError`] if there is no session now.
+    pub fn inspector(&self) -> Result<Inspector, OperationError> {
+        let failed = |source| OperationError { operation: "inspect", path: "/".to_owned(), source };
+        let epoch = self.epoch_now().ok_or_else(|| failed(zookeeper_client::Error::ConnectionLoss))?;
+        Ok(Inspector::over(epoch.client().map_err(failed)?, self.inner.config.connect.clone()))
     }
 
     pub(crate) fn is_closing(&self) -> bool {
