@@ -153,7 +153,8 @@ mod tests {
         #[test]
         fn the_head_is_the_oldest((queue, children) in queues()) {
             let contenders: Vec<&String> = children.iter().filter(|child| *child != SIMPLE_NODE).collect();
-            prop_assert_eq!(head(&contenders), Some(name(queue[0]).as_str()));
+            let oldest = name(queue[0]);
+            prop_assert_eq!(head(&contenders), Some(oldest.as_str()));
         }
     }
 

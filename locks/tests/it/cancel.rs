@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use rand::RngExt as _;
 use tokio::task::JoinSet;
-use zk_locks::{Acquire, Recipe};
+use zk_locks::Acquire;
 
-use crate::support::{Place, RECIPES, SOON, lock, soon};
+use crate::support::{EXCLUSIVE, FAIR, Place, SOON, lock, soon};
 
 /// Cases 14 and 20: cancelled, and yet a node or a lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acquires_dropped_at_random_times_leave_no_node() {
-    for recipe in RECIPES {
+    for role in EXCLUSIVE {
         let place = Place::new().await;
         let sessions = [place.session("a").await, place.session("b").await];
         let mut contenders = JoinSet::new();
         for turn in 0..40 {
-            let lock = lock(&sessions[turn % 2], recipe);
+            let lock = lock(&sessions[turn % 2], role);
             contenders.spawn(async move {
                 for _ in 0..12 {
                     let patience = Duration::from_micros(rand::rng().random_range(0..12_000));
@@ -32,7 +32,7 @@ async fn acquires_dropped_at_random_times_leave_no_node() {
             contender.unwrap();
         }
         place.is_empty_within(Duration::from_secs(2)).await;
-        lock(&sessions[0], recipe).acquire(soon()).await.unwrap().release().await.unwrap();
+        lock(&sessions[0], role).acquire(soon()).await.unwrap().release().await.unwrap();
     }
 }
 
@@ -40,7 +40,7 @@ async fn acquires_dropped_at_random_times_leave_no_node() {
 async fn a_waiter_that_is_dropped_lets_those_behind_pass() {
     let place = Place::new().await;
     let session = place.session("one").await;
-    let mutex = lock(&session, Recipe::Fair);
+    let mutex = lock(&session, FAIR);
     let holder = mutex.acquire(soon()).await.unwrap();
     let dropped = tokio::spawn({
         let mutex = mutex.clone();
@@ -62,11 +62,11 @@ async fn a_waiter_that_is_dropped_lets_those_behind_pass() {
 
 #[tokio::test]
 async fn dropping_a_guard_releases() {
-    for recipe in RECIPES {
+    for role in EXCLUSIVE {
         let place = Place::new().await;
         let session = place.session("one").await;
-        drop(lock(&session, recipe).acquire(soon()).await.unwrap());
-        lock(&session, recipe).acquire(Acquire::within(SOON)).await.unwrap().release().await.unwrap();
+        drop(lock(&session, role).acquire(soon()).await.unwrap());
+        lock(&session, role).acquire(Acquire::within(SOON)).await.unwrap().release().await.unwrap();
         place.is_empty_within(Duration::ZERO).await;
     }
 }
@@ -76,7 +76,7 @@ async fn dropping_a_guard_releases() {
 async fn a_release_that_is_dropped_goes_on() {
     let place = Place::new().await;
     let session = place.session("one").await;
-    let guard = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
     let released = tokio::time::timeout(Duration::ZERO, guard.release()).await;
     assert!(released.is_err(), "a delete takes longer than nothing");
     place.is_empty_within(Duration::from_secs(2)).await;
@@ -86,7 +86,7 @@ async fn a_release_that_is_dropped_goes_on() {
 async fn closing_the_session_waits_for_removals() {
     let place = Place::new().await;
     let session = place.session("one").await;
-    let mutex = lock(&session, Recipe::Fair);
+    let mutex = lock(&session, FAIR);
     for _ in 0..20 {
         drop(mutex.acquire(soon()).await.unwrap());
     }

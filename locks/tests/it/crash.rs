@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use zk_locks::{Recipe, Session};
 
-use crate::support::{Place, SESSION, config, lock, soon};
+use crate::support::{FAIR, Place, SESSION, config, lock, soon};
 
 const ROLE: &str = "ZK_LOCKS_TEST_CRASHER";
 
@@ -79,7 +79,7 @@ async fn what_was_held_at_a_crash_is_free_after_the_session_timeout() {
     let connect = place.connect.clone();
     tokio::task::spawn_blocking(move || crash_after(&connect, crate::support::LOCK, "hold")).await.unwrap();
     let crashed = Instant::now();
-    let guard = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
     // The server looks for dead sessions once a tick, and a tick of the test ensemble is half a second.
     assert!(crashed.elapsed() < SESSION + Duration::from_secs(2), "{:?}", crashed.elapsed());
     guard.release().await.unwrap();

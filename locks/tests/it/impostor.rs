@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use zk_locks::{Lost, Recipe};
+use zk_locks::Lost;
 
-use crate::support::{Place, SOON, config, connected, info, lock, soon};
+use crate::support::{FAIR, Place, SOON, config, connected, info, lock, soon};
 
 /// Forwards to `target`, but asks for a new session in the name of every client that wants its old one back.
 async fn impostor(target: SocketAddr) -> (SocketAddr, watch::Sender<u32>) {
@@ -43,12 +43,12 @@ async fn a_session_that_was_exchanged_in_silence_is_lost() {
     let (address, cuts) = impostor(place.servers.zookeeper().address(0)).await;
     let session = connected(config(&format!("{address}{}", place.chroot), "victim")).await;
     let first = info(&session).await;
-    let guard = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
     cuts.send_modify(|count| *count += 1);
     let reason = tokio::time::timeout(SOON, guard.lost()).await.unwrap();
     assert_eq!(reason, Lost::SessionExpired);
     // The old session is left to the server's timeout; the next one waits for it like everyone else.
-    let next = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let next = lock(&session, FAIR).acquire(soon()).await.unwrap();
     assert_ne!(next.session_id(), first.id);
     next.release().await.unwrap();
     place.is_empty_within(Duration::from_secs(1)).await;

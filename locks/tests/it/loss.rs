@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use stack::Silence;
 use tokio::time::Instant;
-use zk_locks::{AcquireError, Lost, Recipe, ReleaseError};
+use zk_locks::{AcquireError, Lost, ReleaseError, Role, RwRecipe};
 
-use crate::support::{LOCK, Place, RECIPES, SOON, info, lock, soon};
+use crate::support::{EXCLUSIVE, FAIR, LOCK, Place, SIMPLE, SOON, info, lock, soon};
 
 /// Cases 3, 7 and 8: the loss is told, and the next guard belongs to the next session.
 #[tokio::test]
 async fn a_holder_learns_that_its_session_expired() {
-    for recipe in RECIPES {
+    for role in EXCLUSIVE {
         let place = Place::new().await;
         let session = place.session("victim").await;
-        let guard = lock(&session, recipe).acquire(soon()).await.unwrap();
+        let guard = lock(&session, role).acquire(soon()).await.unwrap();
         let first = info(&session).await;
         assert_eq!(guard.session_id(), first.id);
         assert_eq!(session.expire().await.unwrap(), first.id);
         assert_eq!(tokio::time::timeout(SOON, guard.lost()).await.unwrap(), Lost::SessionExpired);
         assert_eq!(guard.check(), Err(Lost::SessionExpired));
-        let next = lock(&session, recipe).acquire(soon()).await.unwrap();
+        let next = lock(&session, role).acquire(soon()).await.unwrap();
         assert_ne!(next.session_id(), first.id);
         let (_, stat) = place.outsider.get_data(&next.node()).await.unwrap();
         assert_eq!(stat.ephemeral_owner, next.session_id(), "the node of a guard belongs to its session");
@@ -36,20 +36,20 @@ async fn a_holder_learns_that_its_session_expired() {
 /// Cases 2 and 5: a waiter whose session ended is told at once, and the next one acquires.
 #[tokio::test]
 async fn a_waiter_learns_that_its_session_expired() {
-    for recipe in RECIPES {
+    for role in EXCLUSIVE {
         let place = Place::new().await;
         let (holder, victim, next) =
             (place.session("holder").await, place.session("victim").await, place.session("next").await);
-        let guard = lock(&holder, recipe).acquire(soon()).await.unwrap();
+        let guard = lock(&holder, role).acquire(soon()).await.unwrap();
         let waiter = tokio::spawn({
-            let lock = lock(&victim, recipe);
+            let lock = lock(&victim, role);
             async move { lock.acquire(soon()).await }
         });
         let behind = tokio::spawn({
-            let lock = lock(&next, recipe);
+            let lock = lock(&next, role);
             async move { lock.acquire(soon()).await }
         });
-        if recipe == Recipe::Fair {
+        if role != SIMPLE {
             place.wait_for_nodes(3).await;
         }
         victim.expire().await.unwrap();
@@ -65,13 +65,13 @@ async fn a_waiter_learns_that_its_session_expired() {
 /// Case 15: releasing a node that vanished reports the loss, and does not delete again and again.
 #[tokio::test]
 async fn a_holder_learns_that_its_node_was_deleted() {
-    for recipe in RECIPES {
+    for role in EXCLUSIVE {
         let place = Place::new().await;
         let session = place.session("victim").await;
-        let guard = lock(&session, recipe).acquire(soon()).await.unwrap();
+        let guard = lock(&session, role).acquire(soon()).await.unwrap();
         place.outsider.delete(&guard.node(), None).await.unwrap();
         assert_eq!(tokio::time::timeout(SOON, guard.lost()).await.unwrap(), Lost::NodeDeleted);
-        let other = lock(&session, recipe).acquire(soon()).await.unwrap();
+        let other = lock(&session, role).acquire(soon()).await.unwrap();
         let error = tokio::time::timeout(SOON, guard.release()).await.unwrap().unwrap_err();
         assert_eq!(error, ReleaseError::Lost { path: LOCK.to_owned(), reason: Lost::NodeDeleted });
         assert_eq!(other.check(), Ok(()));
@@ -84,9 +84,9 @@ async fn a_holder_learns_that_its_node_was_deleted() {
 async fn a_waiter_learns_that_its_node_was_deleted() {
     let place = Place::new().await;
     let session = place.session("one").await;
-    let guard = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
     let waiter = tokio::spawn({
-        let lock = lock(&session, Recipe::Fair);
+        let lock = lock(&session, FAIR);
         async move { lock.acquire(soon()).await }
     });
     place.wait_for_nodes(2).await;
@@ -102,21 +102,25 @@ async fn a_waiter_learns_that_its_node_was_deleted() {
 /// The connection goes dead without a word. The holder must know before the next one is in.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lease_runs_out_before_another_can_hold() {
-    for (recipe, silence) in
-        [(Recipe::Fair, Silence::Both), (Recipe::Fair, Silence::Requests), (Recipe::Simple, Silence::Both)]
-    {
+    for (role, silence) in [
+        (FAIR, Silence::Both),
+        (FAIR, Silence::Requests),
+        (SIMPLE, Silence::Both),
+        (Role::Write(RwRecipe::Fair), Silence::Both),
+        (Role::Write(RwRecipe::Broadcast), Silence::Requests),
+    ] {
         let place = Place::new().await;
         let (victim, proxy) = place.proxied("victim").await;
         let other = place.session("other").await;
-        let guard = lock(&victim, recipe).acquire(soon()).await.unwrap();
+        let guard = lock(&victim, role).acquire(soon()).await.unwrap();
         let next = tokio::spawn({
-            let lock = lock(&other, recipe);
+            let lock = lock(&other, role);
             async move {
                 let guard = lock.acquire(soon()).await.unwrap();
                 (Instant::now(), guard)
             }
         });
-        if recipe == Recipe::Fair {
+        if role != SIMPLE {
             place.wait_for_nodes(2).await;
         }
         proxy.silence(silence).unwrap();
@@ -136,7 +140,7 @@ async fn the_lease_runs_out_before_another_can_hold() {
 async fn a_reconnect_within_the_lease_is_no_loss() {
     let place = Place::new().await;
     let (session, proxy) = place.proxied("one").await;
-    let guard = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
     for how in [stack::Cut::Fin, stack::Cut::Reset] {
         proxy.drop_connections(how).unwrap();
         let lost = tokio::time::timeout(Duration::from_secs(3), guard.lost()).await;
@@ -152,7 +156,7 @@ async fn a_reconnect_within_the_lease_is_no_loss() {
 async fn closing_ends_what_is_still_held() {
     let place = Place::new().await;
     let session = place.session("one").await;
-    let guard = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
     session.close(SOON).await.unwrap();
     assert_eq!(guard.check(), Err(Lost::Closed));
     assert_eq!(guard.lost().await, Lost::Closed);

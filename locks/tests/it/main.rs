@@ -11,5 +11,7 @@ mod impostor;
 mod inspect;
 mod loss;
 mod outage;
+mod permits;
+mod readers;
 mod replies;
 mod support;

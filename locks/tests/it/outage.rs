@@ -5,9 +5,9 @@ use std::time::Duration;
 use stack::{RunDir, ZooKeeper, ZooKeeperConfig};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use zk_locks::{Acquire, AcquireError, Lost, Recipe, Session, SessionState};
+use zk_locks::{Acquire, AcquireError, Lost, Session, SessionState};
 
-use crate::support::{SESSION, SOON, config, connected, lock, soon};
+use crate::support::{FAIR, SESSION, SOON, config, connected, lock, soon};
 
 /// An ensemble that a test may stop, and its folder, which goes with it.
 async fn own_ensemble() -> (ZooKeeper, RunDir) {
@@ -22,10 +22,10 @@ async fn own_ensemble() -> (ZooKeeper, RunDir) {
 async fn after_an_outage_longer_than_the_session_all_is_usable_again() {
     let (zookeeper, _dir) = own_ensemble().await;
     let session = connected(config(&zookeeper.connect_string("/outage"), "one")).await;
-    let guard = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
     let mut waiters = JoinSet::new();
     for _ in 0..100 {
-        let lock = lock(&session, Recipe::Fair);
+        let lock = lock(&session, FAIR);
         waiters.spawn(async move { lock.acquire(Acquire::within(SESSION * 2)).await });
     }
     zookeeper.stop_all().await;
@@ -40,12 +40,11 @@ async fn after_an_outage_longer_than_the_session_all_is_usable_again() {
             "an acquire outlived its deadline"
         );
     }
-    let late =
-        lock(&session, Recipe::Fair).acquire(Acquire::within(Duration::from_millis(500))).await.unwrap_err();
+    let late = lock(&session, FAIR).acquire(Acquire::within(Duration::from_millis(500))).await.unwrap_err();
     assert!(matches!(late, AcquireError::Timeout { position: None, .. }), "{late:?}");
     tokio::time::sleep_until(stopped + SESSION * 3).await;
     zookeeper.start_all().await.unwrap();
-    let guard = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
     guard.release().await.unwrap();
 }
 
@@ -55,12 +54,11 @@ async fn it_starts_before_the_ensemble_does() {
     let (zookeeper, _dir) = own_ensemble().await;
     zookeeper.stop_all().await;
     let session = Session::start(config(&zookeeper.connect_string("/early"), "one"));
-    let error =
-        lock(&session, Recipe::Fair).acquire(Acquire::within(Duration::from_millis(300))).await.unwrap_err();
+    let error = lock(&session, FAIR).acquire(Acquire::within(Duration::from_millis(300))).await.unwrap_err();
     assert!(matches!(error, AcquireError::Timeout { position: None, .. }), "{error:?}");
     assert_eq!(session.state(), SessionState::Connecting);
     zookeeper.start_all().await.unwrap();
-    lock(&session, Recipe::Fair).acquire(soon()).await.unwrap().release().await.unwrap();
+    lock(&session, FAIR).acquire(soon()).await.unwrap().release().await.unwrap();
 }
 
 /// Case 26: closing during an outage ends within its grace.
@@ -68,7 +66,7 @@ async fn it_starts_before_the_ensemble_does() {
 async fn closing_ends_within_its_grace_while_the_ensemble_is_away() {
     let (zookeeper, _dir) = own_ensemble().await;
     let session = connected(config(&zookeeper.connect_string("/close"), "one")).await;
-    let guard = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
     zookeeper.stop_all().await;
     drop(guard);
     let began = Instant::now();
@@ -83,10 +81,10 @@ async fn closing_ends_within_its_grace_while_the_ensemble_is_away() {
 async fn a_release_without_an_answer_is_bounded() {
     let (zookeeper, _dir) = own_ensemble().await;
     let session = connected(config(&zookeeper.connect_string("/release"), "one")).await;
-    let guard = lock(&session, Recipe::Fair).acquire(soon()).await.unwrap();
+    let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
     zookeeper.stop_all().await;
     let error = tokio::time::timeout(SOON, guard.release()).await.unwrap().unwrap_err();
     assert!(matches!(error, zk_locks::ReleaseError::Pending { .. }), "{error:?}");
     zookeeper.start_all().await.unwrap();
-    lock(&session, Recipe::Fair).acquire(soon()).await.unwrap().release().await.unwrap();
+    lock(&session, FAIR).acquire(soon()).await.unwrap().release().await.unwrap();
 }

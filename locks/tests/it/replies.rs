@@ -3,23 +3,22 @@
 use std::time::Duration;
 
 use stack::{Cut, Silence};
-use zk_locks::Recipe;
 
-use crate::support::{Place, RECIPES, lock, soon};
+use crate::support::{EXCLUSIVE, Place, SIMPLE, lock, soon};
 
 /// Cases 6 and 20: a create that was applied and never answered must not block its own contender.
 #[tokio::test]
 async fn a_create_whose_reply_is_lost_is_found_again() {
-    for recipe in RECIPES {
+    for role in EXCLUSIVE {
         for how in [Cut::Fin, Cut::Reset] {
             let place = Place::new().await;
             let (session, proxy) = place.proxied("one").await;
             // The directory exists, so that the create is what gets lost.
-            drop(lock(&session, recipe).acquire(soon()).await.unwrap());
+            drop(lock(&session, role).acquire(soon()).await.unwrap());
             place.is_empty_within(Duration::from_secs(2)).await;
             proxy.silence(Silence::Replies).unwrap();
             let acquiring = tokio::spawn({
-                let lock = lock(&session, recipe);
+                let lock = lock(&session, role);
                 async move { lock.acquire(soon()).await }
             });
             place.wait_for_nodes(1).await;
@@ -37,14 +36,14 @@ async fn a_create_whose_reply_is_lost_is_found_again() {
 /// The same, and nobody waits for the answer any more.
 #[tokio::test]
 async fn a_create_whose_reply_is_lost_and_that_nobody_wants_goes() {
-    for recipe in RECIPES {
+    for role in EXCLUSIVE {
         let place = Place::new().await;
         let (session, proxy) = place.proxied("one").await;
-        drop(lock(&session, recipe).acquire(soon()).await.unwrap());
+        drop(lock(&session, role).acquire(soon()).await.unwrap());
         place.is_empty_within(Duration::from_secs(2)).await;
         proxy.silence(Silence::Replies).unwrap();
         let acquiring = tokio::spawn({
-            let lock = lock(&session, recipe);
+            let lock = lock(&session, role);
             async move { lock.acquire(soon()).await }
         });
         place.wait_for_nodes(1).await;
@@ -58,11 +57,11 @@ async fn a_create_whose_reply_is_lost_and_that_nobody_wants_goes() {
 /// Case 14: the delete of a release is lost while the connection is away, and is made up for.
 #[tokio::test]
 async fn a_delete_that_is_lost_is_made_up_for() {
-    for recipe in RECIPES {
+    for role in EXCLUSIVE {
         for silence in [Silence::Requests, Silence::Replies] {
             let place = Place::new().await;
             let (session, proxy) = place.proxied("one").await;
-            let guard = lock(&session, recipe).acquire(soon()).await.unwrap();
+            let guard = lock(&session, role).acquire(soon()).await.unwrap();
             proxy.silence(silence).unwrap();
             let release = tokio::spawn(guard.release());
             // Applied or not, the client hears nothing until the connection is gone.
@@ -78,16 +77,16 @@ async fn a_delete_that_is_lost_is_made_up_for() {
 /// Case 6: twenty cuts in a row while waiting, and never more than one node per contender.
 #[tokio::test]
 async fn twenty_cuts_make_no_second_node() {
-    for recipe in RECIPES {
+    for role in EXCLUSIVE {
         let place = Place::new().await;
         let holder = place.session("holder").await;
         let (waiter, proxy) = place.proxied("waiter").await;
-        let guard = lock(&holder, recipe).acquire(soon()).await.unwrap();
+        let guard = lock(&holder, role).acquire(soon()).await.unwrap();
         let waiting = tokio::spawn({
-            let lock = lock(&waiter, recipe);
+            let lock = lock(&waiter, role);
             async move { lock.acquire(soon()).await }
         });
-        let expected = if recipe == Recipe::Fair { 2 } else { 1 };
+        let expected = if role == SIMPLE { 1 } else { 2 };
         place.wait_for_nodes(expected).await;
         for cut in 0..20 {
             proxy.drop_connections(if cut % 2 == 0 { Cut::Fin } else { Cut::Reset }).unwrap();

@@ -6,10 +6,14 @@ use std::time::Duration;
 use stack::Proxy;
 use stack::testing::{Shared, shared};
 use tokio::time::Instant;
-use zk_locks::{Acquire, Mutex, Recipe, Session, SessionConfig, SessionInfo};
+use zk_locks::{Acquire, Lock, Recipe, Role, RwRecipe, Session, SessionConfig, SessionInfo};
 use zookeeper_client as zk;
 
-pub(crate) const RECIPES: [Recipe; 2] = [Recipe::Fair, Recipe::Simple];
+/// What every exclusive lock has to stand, whatever its recipe.
+pub(crate) const EXCLUSIVE: [Role; 4] =
+    [FAIR, SIMPLE, Role::Write(RwRecipe::Fair), Role::Write(RwRecipe::Broadcast)];
+pub(crate) const FAIR: Role = Role::Mutex(Recipe::Fair);
+pub(crate) const SIMPLE: Role = Role::Mutex(Recipe::Simple);
 pub(crate) const SESSION: Duration = Duration::from_secs(2);
 /// Nothing in these tests takes this long unless it hangs.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -91,8 +95,13 @@ pub(crate) async fn info(session: &Session) -> SessionInfo {
     session.connected(Instant::now() + SOON).await.expect("the ensemble is up")
 }
 
-pub(crate) fn lock(session: &Session, recipe: Recipe) -> Mutex {
-    session.mutex(recipe, LOCK).unwrap()
+pub(crate) fn lock(session: &Session, role: Role) -> Lock {
+    match role {
+        Role::Mutex(recipe) => session.mutex(recipe, LOCK).unwrap(),
+        Role::Read(recipe) => session.rw_lock(recipe, LOCK).unwrap().read_lock().clone(),
+        Role::Write(recipe) => session.rw_lock(recipe, LOCK).unwrap().write_lock().clone(),
+        other => panic!("{other} has a test of its own"),
+    }
 }
 
 pub(crate) fn soon() -> Acquire {
