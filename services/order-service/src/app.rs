@@ -112,7 +112,7 @@ impl Application {
             mode: config.mode,
             writer: config.writer,
             lock_wait: config.lock_wait,
-            locker: Locker::new(config.mode, session.clone(), Arc::clone(&metrics)),
+            locker: Locker::new(config.mode, session.clone()),
             health: Health::new(session.clone(), registrations.clone()),
             store,
             metrics,

@@ -13,10 +13,7 @@ use time::OffsetDateTime;
 use zk_locks::{Guard, Lost, ReleaseError};
 
 use super::RELEASE_WAIT;
-use crate::{
-    domain::Sku,
-    telemetry::{HeldNow, Metrics},
-};
+use crate::{domain::Sku, telemetry::Metrics};
 
 /// One held lock.
 #[derive(Debug)]
@@ -24,7 +21,6 @@ pub struct Hold {
     /// What it guards.
     pub sku: Sku,
     pub(super) guard: Guard,
-    pub(super) _counted: HeldNow,
 }
 
 impl Hold {

@@ -6,14 +6,14 @@
 mod held;
 mod zookeeper;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 use zk_locks::{Recipe, Session};
 
 pub use held::{Held, Hold};
 
-use crate::{domain::Sku, telemetry::Metrics};
+use crate::domain::Sku;
 
 /// How a row is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,13 +105,12 @@ pub enum LockError {
 pub struct Locker {
     mode: &'static Mode,
     session: Session,
-    metrics: Arc<Metrics>,
 }
 
 impl Locker {
     /// A locker of that mode on that session.
-    pub fn new(mode: &'static Mode, session: Session, metrics: Arc<Metrics>) -> Self {
-        Self { mode, session, metrics }
+    pub fn new(mode: &'static Mode, session: Session) -> Self {
+        Self { mode, session }
     }
 
     /// Takes the locks of all SKUs, one after the other in the given (sorted) order.
@@ -121,9 +120,7 @@ impl Locker {
     pub async fn acquire(&self, skus: &[Sku], deadline: Instant, label: &Label) -> Result<Held, LockError> {
         match self.mode.recipe {
             None => Ok(Held::nothing()),
-            Some(recipe) => {
-                zookeeper::acquire(&self.session, recipe, &self.metrics, skus, deadline, label).await
-            }
+            Some(recipe) => zookeeper::acquire(&self.session, recipe, skus, deadline, label).await,
         }
     }
 }

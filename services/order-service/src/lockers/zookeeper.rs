@@ -1,12 +1,10 @@
 //! Locks on ZooKeeper, one per SKU. A lost queue place is taken again within the same deadline.
 
-use std::sync::Arc;
-
 use tokio::time::Instant;
-use zk_locks::{Acquire, AcquireError, Mutex, Recipe, Session};
+use zk_locks::{Acquire, AcquireError, Lock, Recipe, Session};
 
 use super::{Held, Hold, Label, LockError};
-use crate::{domain::Sku, telemetry::Metrics};
+use crate::domain::Sku;
 
 /// The lock of a SKU. The prefix makes `.` and `..` legal node names and leaves room for other kinds of locks.
 pub(super) fn path(sku: &Sku) -> String {
@@ -16,14 +14,13 @@ pub(super) fn path(sku: &Sku) -> String {
 pub(super) async fn acquire(
     session: &Session,
     recipe: Recipe,
-    metrics: &Arc<Metrics>,
     skus: &[Sku],
     deadline: Instant,
     label: &Label,
 ) -> Result<Held, LockError> {
     let started = Instant::now();
     loop {
-        match acquire_all(session, recipe, metrics, skus, deadline, label).await {
+        match acquire_all(session, recipe, skus, deadline, label).await {
             Ok(holds) => return Ok(Held::new(holds, started.elapsed())),
             // The locks taken so far went with the attempt: the session they belonged to may be gone.
             Err((sku, error)) if error.is_retryable() && Instant::now() < deadline => {
@@ -37,28 +34,24 @@ pub(super) async fn acquire(
 async fn acquire_all(
     session: &Session,
     recipe: Recipe,
-    metrics: &Arc<Metrics>,
     skus: &[Sku],
     deadline: Instant,
     label: &Label,
 ) -> Result<Vec<Hold>, (Sku, AcquireError)> {
     let mut holds = Vec::with_capacity(skus.len());
     for sku in skus {
-        let mutex = mutex(session, recipe, sku);
+        let lock = lock(session, recipe, sku);
         let mut acquire = Acquire::until(deadline).with_label(label.text.clone());
         if let Some(traceparent) = &label.traceparent {
             acquire = acquire.with_traceparent(traceparent.clone());
         }
-        let waiting = metrics.waiting(recipe);
-        let result = mutex.acquire(acquire).await;
-        waiting.ended(result.as_ref().err());
-        let guard = result.map_err(|error| (sku.clone(), error))?;
-        holds.push(Hold { sku: sku.clone(), guard, _counted: metrics.held(recipe) });
+        let guard = lock.acquire(acquire).await.map_err(|error| (sku.clone(), error))?;
+        holds.push(Hold { sku: sku.clone(), guard });
     }
     Ok(holds)
 }
 
-fn mutex(session: &Session, recipe: Recipe, sku: &Sku) -> Mutex {
+fn lock(session: &Session, recipe: Recipe, sku: &Sku) -> Lock {
     session.mutex(recipe, &path(sku)).expect("a SKU has only characters that a path may have")
 }
 

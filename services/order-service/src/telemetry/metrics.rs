@@ -1,19 +1,20 @@
 //! The service's metrics. Labels are modes, kinds and outcomes, never SKUs.
 
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicI64, AtomicU8, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU8, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram, Meter},
 };
-use zk_locks::{AcquireError, Lost, Recipe, SessionState};
+use tokio::time::Instant;
+use zk_locks::{Attempt, Held, Lost, Role, SessionState};
 
 use super::names::{self, MetricName};
 
@@ -39,15 +40,10 @@ pub struct Metrics {
 /// What the gauges read.
 #[derive(Debug, Default)]
 struct Now {
-    waits: Mutex<Waits>,
-    held: [AtomicI64; 2],
+    /// Attempts that wait, by their id.
+    waits: Mutex<HashMap<u64, (Role, Instant)>>,
+    held: Mutex<HashMap<Role, i64>>,
     session: AtomicU8,
-}
-
-#[derive(Debug, Default)]
-struct Waits {
-    next: u64,
-    active: BTreeMap<u64, (Recipe, Instant)>,
 }
 
 /// What gauges of the rest of the service read, and its limits.
@@ -66,14 +62,8 @@ pub struct Sources {
     pub body_bytes_max: u64,
 }
 
-const RECIPES: [Recipe; 2] = [Recipe::Simple, Recipe::Fair];
-
-fn slot(recipe: Recipe) -> usize {
-    usize::from(recipe == Recipe::Fair)
-}
-
-fn recipe_label(recipe: Recipe) -> KeyValue {
-    KeyValue::new("recipe", recipe.to_string())
+fn role_label(role: Role) -> KeyValue {
+    KeyValue::new("recipe", role.as_str())
 }
 
 impl Metrics {
@@ -101,20 +91,21 @@ impl Metrics {
         let now = Arc::clone(&self.now);
         observable(meter, names::LOCK_WAITING, move |observe| {
             let waits = now.waits();
-            for recipe in RECIPES {
-                let waiting = waits.active.values().filter(|(of, _)| *of == recipe).count();
-                observe(waiting as f64, &[recipe_label(recipe)]);
+            for role in Role::ALL {
+                let waiting = waits.values().filter(|(of, _)| *of == role).count();
+                observe(waiting as f64, &[role_label(role)]);
             }
         });
         let now = Arc::clone(&self.now);
         observable(meter, names::LOCK_HELD, move |observe| {
-            for recipe in RECIPES {
-                observe(now.held[slot(recipe)].load(Ordering::Relaxed) as f64, &[recipe_label(recipe)]);
+            let held = now.held();
+            for role in Role::ALL {
+                observe(held.get(&role).copied().unwrap_or_default() as f64, &[role_label(role)]);
             }
         });
         let now = Arc::clone(&self.now);
         observable(meter, names::LOCK_WAIT_LONGEST, move |observe| {
-            let longest = now.waits().active.values().map(|(_, since)| since.elapsed()).max();
+            let longest = now.waits().values().map(|(_, since)| since.elapsed()).max();
             observe(longest.unwrap_or_default().as_secs_f64(), &[]);
         });
         let now = Arc::clone(&self.now);
@@ -145,29 +136,30 @@ impl Metrics {
         }
     }
 
-    /// A wait begins.
-    pub fn waiting(self: &Arc<Self>, recipe: Recipe) -> Waiting {
-        let since = Instant::now();
-        let mut waits = self.now.waits();
-        let id = waits.next;
-        waits.next += 1;
-        waits.active.insert(id, (recipe, since));
-        Waiting { metrics: Arc::clone(self), id, recipe, since, outcome: "cancelled" }
+    pub(super) fn waits(&self, attempt: &Attempt) {
+        self.now.waits().insert(attempt.id, (attempt.role, attempt.started));
     }
 
-    /// A lock is held until the value is dropped.
-    pub fn held(self: &Arc<Self>, recipe: Recipe) -> HeldNow {
-        self.now.held[slot(recipe)].fetch_add(1, Ordering::Relaxed);
-        HeldNow { now: Arc::clone(&self.now), recipe }
+    /// A wait ended, with the lock if the outcome is `acquired`.
+    pub(super) fn waited(&self, attempt: &Attempt, outcome: &'static str) {
+        self.now.waits().remove(&attempt.id);
+        let labels = [role_label(attempt.role), KeyValue::new("outcome", outcome)];
+        self.lock_wait.record(attempt.waited().as_secs_f64(), &labels);
     }
 
-    /// A lock was given back after this long.
-    pub(super) fn hold(&self, recipe: Recipe, held: Duration) {
-        self.lock_hold.record(held.as_secs_f64(), &[recipe_label(recipe)]);
+    pub(super) fn holds(&self, role: Role) {
+        *self.now.held().entry(role).or_default() += 1;
     }
 
-    pub(super) fn lost(&self, recipe: Recipe, reason: Lost) {
-        self.lock_lost.add(1, &[recipe_label(recipe), KeyValue::new("reason", reason.as_str())]);
+    pub(super) fn held(&self, held: Held<'_>) {
+        if let Some(count) = self.now.held().get_mut(&held.role) {
+            *count -= 1;
+        }
+        self.lock_hold.record(held.held.as_secs_f64(), &[role_label(held.role)]);
+    }
+
+    pub(super) fn lost(&self, role: Role, reason: Lost) {
+        self.lock_lost.add(1, &[role_label(role), KeyValue::new("reason", reason.as_str())]);
     }
 
     pub(super) fn session(&self, state: &SessionState) {
@@ -201,8 +193,12 @@ impl Metrics {
 }
 
 impl Now {
-    fn waits(&self) -> std::sync::MutexGuard<'_, Waits> {
+    fn waits(&self) -> MutexGuard<'_, HashMap<u64, (Role, Instant)>> {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<Role, i64>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -211,49 +207,4 @@ type Observe<'a> = dyn Fn(f64, &[KeyValue]) + 'a;
 fn observable(meter: &Meter, name: MetricName, read: impl Fn(&Observe<'_>) + Send + Sync + 'static) {
     let gauge = meter.f64_observable_gauge(name.name).with_unit(name.unit);
     gauge.with_callback(move |observer| read(&|value, labels| observer.observe(value, labels))).build();
-}
-
-/// A wait for a lock; counted as cancelled if it is dropped.
-#[derive(Debug)]
-pub struct Waiting {
-    metrics: Arc<Metrics>,
-    id: u64,
-    recipe: Recipe,
-    since: Instant,
-    outcome: &'static str,
-}
-
-impl Waiting {
-    /// The wait ended, with the lock if there is no error.
-    pub fn ended(mut self, error: Option<&AcquireError>) {
-        self.outcome = match error {
-            None => "acquired",
-            Some(AcquireError::Timeout { .. }) => "timeout",
-            Some(AcquireError::SessionLost { .. }) => "session-lost",
-            Some(AcquireError::NodeDeleted { .. }) => "node-deleted",
-            Some(AcquireError::Closed { .. }) => "closed",
-            Some(_) => "refused",
-        };
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.metrics.now.waits().active.remove(&self.id);
-        let labels = [recipe_label(self.recipe), KeyValue::new("outcome", self.outcome)];
-        self.metrics.lock_wait.record(self.since.elapsed().as_secs_f64(), &labels);
-    }
-}
-
-/// Counts a lock as held.
-#[derive(Debug)]
-pub struct HeldNow {
-    now: Arc<Now>,
-    recipe: Recipe,
-}
-
-impl Drop for HeldNow {
-    fn drop(&mut self) {
-        self.now.held[slot(self.recipe)].fetch_sub(1, Ordering::Relaxed);
-    }
 }

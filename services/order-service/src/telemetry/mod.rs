@@ -9,7 +9,7 @@ mod observer;
 mod setup;
 mod trace;
 
-pub use metrics::{HeldNow, Metrics, Sources, Waiting};
+pub use metrics::{Metrics, Sources};
 pub use names::{METRICS, MetricKind, MetricName};
 pub use observer::LockObserver;
 pub(crate) use setup::encode;

@@ -1,10 +1,10 @@
 //! What the lock library tells, turned into metrics, and the link from a waiter's span to the span that blocks it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use opentelemetry::KeyValue;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
-use zk_locks::{Lost, Observer, Queued, Recipe, ReleaseError, SessionState};
+use zk_locks::{AcquireError, Attempt, Held, Lost, Observer, Queued, ReleaseError, SessionState};
 
 use super::{Metrics, span_context};
 
@@ -20,7 +20,11 @@ impl LockObserver {
 }
 
 impl Observer for LockObserver {
-    fn queued(&self, _path: &str, _recipe: Recipe, wait: &Queued) {
+    fn started(&self, attempt: &Attempt) {
+        self.0.waits(attempt);
+    }
+
+    fn queued(&self, _attempt: &Attempt, wait: &Queued) {
         let Some(blocker) = &wait.blocker else { return };
         if let Some(blocking) = blocker.traceparent.as_deref().and_then(span_context) {
             let mut attributes = vec![KeyValue::new("lock.blocker", wait.node.clone())];
@@ -31,12 +35,25 @@ impl Observer for LockObserver {
         }
     }
 
-    fn lost(&self, _path: &str, recipe: Recipe, reason: Lost) {
-        self.0.lost(recipe, reason);
+    fn acquired(&self, attempt: &Attempt) {
+        self.0.waited(attempt, "acquired");
+        self.0.holds(attempt.role);
     }
 
-    fn released(&self, _path: &str, recipe: Recipe, held: Duration, _result: Result<(), &ReleaseError>) {
-        self.0.hold(recipe, held);
+    fn failed(&self, attempt: &Attempt, error: &AcquireError) {
+        self.0.waited(attempt, error.as_str());
+    }
+
+    fn cancelled(&self, attempt: &Attempt) {
+        self.0.waited(attempt, "cancelled");
+    }
+
+    fn lost(&self, held: Held<'_>, reason: Lost) {
+        self.0.lost(held.role, reason);
+    }
+
+    fn released(&self, held: Held<'_>, _result: Result<(), &ReleaseError>) {
+        self.0.held(held);
     }
 
     fn session(&self, state: &SessionState) {
