@@ -75,7 +75,7 @@ pub struct Progress {
     pub unknown: u64,
     /// Steps under way.
     pub in_flight: u64,
-    /// Whether the SKU was seen sold out.
+    /// Whether the SKU was seen sold out; only where that ends the run.
     pub sold_out: bool,
 }
 
@@ -138,7 +138,7 @@ impl Campaign {
         if state.ended.is_some() {
             return false;
         }
-        let tail = self.limits.tail.is_some() && state.progress.sold_out;
+        let tail = state.progress.sold_out;
         let left = if tail { &mut state.tail_left } else { &mut state.steps_left };
         if *left == 0 {
             state.ended = Some(if tail { Ended::SoldOut } else { Ended::Count });
@@ -171,7 +171,8 @@ impl Campaign {
         } else if decided(Outcome::OutOfStock) {
             state.progress.out_of_stock += 1;
             let ordered: i64 = last.lines.iter().map(|line| line.quantity).sum();
-            state.progress.sold_out |= last.available.map_or(ordered == 1, |available| available == 0);
+            let none_left = last.available.map_or(ordered == 1, |available| available == 0);
+            state.progress.sold_out |= self.limits.tail.is_some() && none_left;
         } else if unsettled {
             state.progress.unknown += 1;
         } else {

@@ -1,8 +1,17 @@
 //! Bounded in count and in time, always; and what happens when nothing can be done.
 
-use std::time::{Duration, Instant};
+use std::{
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
-use loadtest::history::{Claim, Op, by_key};
+use loadtest::history::{self, Claim, Op, by_key};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::Value;
+use tokio::process::Command;
 
 use crate::{
     shop::{Fault, Shop},
@@ -70,4 +79,37 @@ async fn a_service_that_does_not_answer_is_named() {
     assert_eq!(ran.status, 70);
     assert!(ran.stderr.contains(&closed) && ran.stderr.contains("refused"), "{}", ran.stderr);
     assert!(!ran.history.is_empty(), "the attempts at the set-up are recorded");
+}
+
+#[tokio::test]
+async fn told_to_stop_it_stops_settles_and_sums_up() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let shop =
+            Shop::open(2, |_, request| if request % 5 == 1 { Fault::LoseReply } else { Fault::None }).await;
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("history.jsonl");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_loadtest"));
+        command.args(["mixed", "--json", "--duration", "60", "--steps-max", "100000000"]);
+        command.arg("--history").arg(&path);
+        for host in &shop.hosts {
+            command.args(["--host", host]);
+        }
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true).spawn();
+        let child = child.expect("starts");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while shop.books().placed.is_empty() {
+            assert!(Instant::now() < deadline, "orders come");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let pid = Pid::from_raw(child.id().expect("runs").try_into().expect("a pid"));
+        kill(pid, signal).expect("told");
+        let output = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output());
+        let output = output.await.expect("ends soon").expect("ends");
+        assert!(output.status.success());
+        let summary: Value = serde_json::from_slice(&output.stdout).expect("a summary");
+        assert_eq!(summary["ended"], "interrupted");
+        assert_eq!(summary["orders"]["unknown"], 0);
+        let records = history::read(&path).expect("a history");
+        assert_eq!(records.len() as u64, shop.books().requests());
+    }
 }
