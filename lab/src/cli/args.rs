@@ -88,9 +88,9 @@ pub(crate) struct ServiceArgs {
     /// Replicas of the service
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=9))]
     pub(crate) replicas: u8,
-    /// The slow part inside the critical section
-    #[arg(long, value_name = "MS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(0..=1000))]
-    pub(crate) work_ms: u64,
+    /// The slow part inside the critical section; 15, or 40 where a frozen holder must be caught between read and write
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(0..=1000))]
+    pub(crate) work_ms: Option<u64>,
     /// ZooKeeper session timeout to ask for
     #[arg(long, value_name = "MS", default_value_t = 2000,
           value_parser = clap::value_parser!(u64).range(1000..=60_000))]

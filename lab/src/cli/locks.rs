@@ -28,10 +28,10 @@ pub(crate) async fn locks(context: &Context, args: &LocksArgs) -> Outcome {
     tokio::select! {
         outcome = show(context, args, &connect) => outcome,
         // Looking on and on is ended by nothing else.
-        signal = context.interrupts.first() => match args.watch {
-            true => Ok(Exit::Valid),
-            false => Err(Stop::Signal(signal, super::UNTOUCHED.into())),
-        },
+        _ = context.interrupts.first(), if args.watch => Ok(Exit::Valid),
+        signal = context.interrupts.first(), if !args.watch => {
+            Err(Stop::Signal(signal, super::UNTOUCHED.into()))
+        }
     }
 }
 

@@ -29,6 +29,8 @@ fn experiment(args: &OversellArgs) -> Result<Experiment, Stop> {
         Some(Expect::Oversold) => Expectation::Oversold,
         None => Expectation::of(&service.mode, &writer, &args.fault).map_err(wrong)?,
     };
+    let work =
+        service.work_ms.map_or_else(|| Experiment::work_for(&writer, &args.fault), Duration::from_millis);
     let session_timeout = Duration::from_millis(service.session_timeout_ms);
     Ok(Experiment {
         name: "oversell".into(),
@@ -41,8 +43,7 @@ fn experiment(args: &OversellArgs) -> Result<Experiment, Stop> {
         users: args.users,
         duration: Duration::from_secs(args.duration),
         replicas: service.replicas.into(),
-        work: Duration::from_millis(service.work_ms),
+        work,
         session_timeout,
-        ..Experiment::default()
     })
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use lab::experiments::{Faults, default_writer, possible};
+use lab::experiments::{Experiment, Faults, default_writer, possible};
 use lab::supervisor::{self, Home, HomeError, LaunchError, ServeError, Served, UpOptions};
 use lab::verdict::Exit;
 use stack::{RunDir, Status, programs};
@@ -85,7 +85,7 @@ fn options(service: &ServiceArgs, faults_token: Option<String>) -> Result<UpOpti
         mode: service.mode.clone(),
         writer,
         replicas: service.replicas.into(),
-        work: Duration::from_millis(service.work_ms),
+        work: service.work_ms.map_or_else(|| Experiment::default().work, Duration::from_millis),
         session_timeout: Duration::from_millis(service.session_timeout_ms),
         faults_token,
     })
@@ -108,7 +108,7 @@ fn supervise_arguments(
         ("--mode", options.mode.clone()),
         ("--writer", options.writer.clone()),
         ("--replicas", service.replicas.to_string()),
-        ("--work-ms", service.work_ms.to_string()),
+        ("--work-ms", options.work.as_millis().to_string()),
         ("--session-timeout-ms", service.session_timeout_ms.to_string()),
     ];
     let mut arguments: Vec<OsString> = vec!["supervise".into()];

@@ -32,14 +32,14 @@ const TABLE: [Row; 2] = [
         name: "expire-holder",
         about: "end the ZooKeeper session of whoever holds the lock",
         required: 5,
-        units_each: 60,
+        units_each: 40,
     },
     Row {
         kind: FaultKind::FreezeHolder,
         name: "freeze-holder",
         about: "SIGSTOP whoever holds the lock for longer than its session",
         required: 1,
-        units_each: 150,
+        units_each: 100,
     },
 ];
 

@@ -74,7 +74,7 @@ impl Default for Experiment {
             users: 60,
             duration: Duration::from_secs(90),
             replicas: 3,
-            work: Duration::from_millis(15),
+            work: Self::work_for("fenced", &Faults::none()),
             session_timeout,
             lock_wait: Self::lock_wait_for(session_timeout),
         }
@@ -82,6 +82,17 @@ impl Default for Experiment {
 }
 
 impl Experiment {
+    /// The slow part that goes with a writer and its faults: a holder that must be caught between its read and its
+    /// write gets a longer one.
+    pub fn work_for(writer: &str, faults: &Faults) -> Duration {
+        Duration::from_millis(if late_write_matters(writer, faults) { 40 } else { 15 })
+    }
+
+    /// Whether a holder should be struck until its late write was seen.
+    pub fn wants_late_write(&self) -> bool {
+        late_write_matters(&self.writer, &self.faults)
+    }
+
     /// The deadline of an order that outlives the loss of the holder's session, the queue before it included.
     pub fn lock_wait_for(session_timeout: Duration) -> Duration {
         session_timeout * 2 + Duration::from_secs(4)
@@ -101,6 +112,11 @@ impl Experiment {
     }
 }
 
+/// Nothing refuses the late write of a plain writer, so a frozen one can show it.
+fn late_write_matters(writer: &str, faults: &Faults) -> bool {
+    writer == "plain" && faults.includes(FaultKind::FreezeHolder)
+}
+
 /// The demo: the danger, the cure, and the cure under fire.
 pub fn demo() -> Vec<Experiment> {
     vec![
@@ -109,7 +125,8 @@ pub fn demo() -> Vec<Experiment> {
             mode: UNLOCKED.into(),
             writer: default_writer(UNLOCKED).into(),
             expected: Expectation::Oversold,
-            stock: 150,
+            // Updates get lost so fast that few units take thousands of orders to run out.
+            stock: 40,
             ..Experiment::default()
         },
         Experiment { name: "fair-fenced".into(), stock: 250, ..Experiment::default() },

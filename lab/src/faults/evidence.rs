@@ -35,16 +35,16 @@ impl Evidence {
             .map_err(asking("whether a token wrote"))
     }
 
-    /// Units that later holders sold.
-    pub(super) async fn sold_after(&self, token: i64) -> Result<i64, SceneError> {
+    /// Whether a later holder sold something.
+    pub(super) async fn later_sold(&self, token: i64) -> Result<bool, SceneError> {
         sqlx::query_scalar(
-            "select coalesce(-sum(delta), 0)::bigint from ledger where sku = $1 and token > $2 and kind = 'order'",
+            "select exists (select 1 from ledger where sku = $1 and token > $2 and kind = 'order')",
         )
         .bind(&self.sku)
         .bind(token)
         .fetch_one(&self.database)
         .await
-        .map_err(asking("what later holders sold"))
+        .map_err(asking("whether a later holder sold"))
     }
 
     /// Whether an instance has a transaction open on any of its connections.

@@ -7,8 +7,6 @@
 
 use std::time::{Duration, Instant};
 
-use loadtest::history::now_ms;
-
 use super::scene::POLL;
 use super::{Scene, Strike, StrikeError};
 use crate::experiments::FaultKind;
@@ -17,16 +15,7 @@ const PROOF_DEADLINE: Duration = Duration::from_secs(3);
 
 pub(super) async fn strike(scene: &Scene<'_>) -> Result<Strike, StrikeError> {
     let holder = scene.fresh_holder().await?;
-    let mut strike = Strike {
-        kind: FaultKind::ExpireHolder,
-        at_ms: now_ms(),
-        instance: holder.instance.clone(),
-        token: holder.entry.token,
-        session_id: holder.entry.session_id,
-        confirmed: false,
-        evidence: String::new(),
-        wrote_late: false,
-    };
+    let mut strike = Strike::begin(FaultKind::ExpireHolder, &holder);
     let expired = match scene.expire(&holder).await {
         Ok(expired) => expired,
         Err(error) => {
@@ -48,7 +37,7 @@ async fn prove(scene: &Scene<'_>, strike: &mut Strike) -> Result<(), StrikeError
     let aimed_at = strike.token;
     let begun = Instant::now();
     while begun.elapsed() < PROOF_DEADLINE {
-        if !scene.still_holds(aimed_at).await? && scene.evidence.sold_after(aimed_at).await? > 0 {
+        if !scene.still_holds(aimed_at).await? && scene.evidence.later_sold(aimed_at).await? {
             if let Some(hit) = scene.evidence.incident(&strike.instance, aimed_at).await? {
                 strike.token = hit.token;
                 strike.confirmed = true;

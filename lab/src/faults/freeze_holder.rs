@@ -18,22 +18,19 @@ use crate::experiments::FaultKind;
 /// Slack for the server's expiry (rounded up to its ticks) and for a loaded machine.
 const SLACK: Duration = Duration::from_secs(4);
 
+/// How long after it goes on a holder's write can be expected: its work is over by then.
+const AFTERMATH: Duration = Duration::from_secs(2);
+
 pub(super) async fn strike(scene: &Scene<'_>) -> Result<Strike, StrikeError> {
     let holder = scene.fresh_holder().await?;
-    let mut strike = Strike {
-        kind: FaultKind::FreezeHolder,
-        at_ms: now_ms(),
-        instance: holder.instance.clone(),
-        token: holder.entry.token,
-        session_id: holder.entry.session_id,
-        confirmed: false,
-        evidence: String::new(),
-        wrote_late: false,
-    };
+    // Into the middle of its work: it has read what it needs, and has not begun to write.
+    tokio::time::sleep(scene.work / 2).await;
+    let mut strike = Strike::begin(FaultKind::FreezeHolder, &holder);
     let frozen = Frozen::stop(&holder.target.child);
     let missed = stand_still(scene, &holder, &frozen).await?;
     let stood = frozen.since.elapsed();
     drop(frozen);
+    strike.until_ms = now_ms();
     if let Some(missed) = missed {
         strike.evidence = missed;
         return Ok(strike);
@@ -58,6 +55,9 @@ async fn stand_still(
     if !frozen.child.is_stopped() {
         return Ok(Some("the process did not stop".into()));
     }
+    if !scene.still_holds(token).await? {
+        return Ok(Some(format!("token {token} had left before the process stood still")));
+    }
     if scene.evidence.wrote(token).await? {
         return Ok(Some(format!("token {token} had committed before the process stood still")));
     }
@@ -81,7 +81,7 @@ async fn stand_still(
         return Ok(Some(format!("token {token} was being released when the process stood still")));
     }
     let wanted = Instant::now() + SLACK;
-    while frozen.since.elapsed() <= timeout || scene.evidence.sold_after(token).await? < scene.others_sold {
+    while frozen.since.elapsed() <= timeout || !scene.evidence.later_sold(token).await? {
         if Instant::now() > wanted {
             return Ok(Some("nobody sold anything while the holder stood still".into()));
         }
@@ -93,7 +93,7 @@ async fn stand_still(
 /// What became of the late write.
 async fn aftermath(scene: &Scene<'_>, strike: &mut Strike) -> Result<String, SceneError> {
     let begun = Instant::now();
-    while begun.elapsed() < scene.session_timeout + SLACK {
+    while begun.elapsed() < AFTERMATH {
         if scene.evidence.wrote(strike.token).await? {
             strike.wrote_late = true;
             return Ok("then it wrote over what they had sold".into());

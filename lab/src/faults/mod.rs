@@ -13,6 +13,7 @@ mod scene;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use loadtest::history::now_ms;
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 
@@ -28,8 +29,12 @@ pub struct Strike {
     pub kind: FaultKind,
     /// When it struck, milliseconds since the Unix epoch.
     pub at_ms: f64,
+    /// When it was over: a frozen process went on.
+    pub until_ms: f64,
     /// The replica it struck.
     pub instance: String,
+    /// Where that replica listens.
+    pub url: String,
     /// Token of the critical section it was aimed at, or of the one it hit.
     pub token: i64,
     /// The ZooKeeper session of the holder.
@@ -40,6 +45,25 @@ pub struct Strike {
     pub evidence: String,
     /// Whether the struck critical section committed after its lock was gone: the danger itself.
     pub wrote_late: bool,
+}
+
+impl Strike {
+    /// A strike at a holder, begun now, of which nothing is known yet.
+    fn begin(kind: FaultKind, holder: &scene::Holder) -> Self {
+        let now = now_ms();
+        Self {
+            kind,
+            at_ms: now,
+            until_ms: now,
+            instance: holder.instance.clone(),
+            url: holder.target.url.clone(),
+            token: holder.entry.token,
+            session_id: holder.entry.session_id,
+            confirmed: false,
+            evidence: String::new(),
+            wrote_late: false,
+        }
+    }
 }
 
 /// A strike could not be carried out at all.

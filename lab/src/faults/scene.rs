@@ -65,8 +65,8 @@ pub(super) struct Holder {
 pub struct Aim {
     /// The lock whose holder is struck.
     pub lock_path: String,
-    /// Units that others must have sold before a frozen holder goes on.
-    pub others_sold: i64,
+    /// The slow part of the critical section.
+    pub work: Duration,
     /// Strike until a late write was seen, not only until a holder was struck.
     pub wants_late_write: bool,
     /// Opens the fault endpoints.
@@ -78,9 +78,8 @@ pub struct Scene<'a> {
     pub(super) zookeeper: &'a ZooKeeper,
     pub(super) evidence: Evidence,
     pub(super) lock_path: String,
-    pub(super) others_sold: i64,
+    pub(super) work: Duration,
     pub(super) wants_late_write: bool,
-    pub(super) session_timeout: Duration,
     progress: &'a Progress,
     inspector: &'a Inspector,
     targets: HashMap<String, Target>,
@@ -117,9 +116,8 @@ impl<'a> Scene<'a> {
             zookeeper,
             evidence,
             lock_path: aim.lock_path,
-            others_sold: aim.others_sold,
+            work: aim.work,
             wants_late_write: aim.wants_late_write,
-            session_timeout: fleet.config().session_timeout,
             progress,
             inspector,
             targets,

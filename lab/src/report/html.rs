@@ -97,7 +97,8 @@ fn section(out: &mut String, run: &RunReport) -> Result<(), WriteError> {
             "<h2>{name}: {mode}/{writer}, fault {fault}</h2><p>{users} clients wanted {stock} units of <code>{sku}</code> \
          from {replicas} replicas for {seconds:.1} s; the slow part in the critical section took {work} ms; ZooKeeper \
          session timeout {session} ms. Orders: {accepted} accepted, {sold_out} refused as sold out, {failed} refused \
-         otherwise (not placed), {unknown} never settled.</p>",
+         otherwise (not placed), {unknown} never settled. The slowest reply came after {slowest:.0} ms (the deadline of \
+         an order is {limit} ms); {hung} requests got none.</p>",
             name = text(&run.name),
             mode = text(&run.mode),
             writer = text(&run.writer),
@@ -113,6 +114,9 @@ fn section(out: &mut String, run: &RunReport) -> Result<(), WriteError> {
             sold_out = run.orders.out_of_stock,
             failed = run.orders.failed,
             unknown = run.orders.unknown,
+            slowest = run.replies.slowest_ms,
+            limit = load.lock_wait_limit_ms,
+            hung = run.replies.unanswered,
         ),
     );
     push(out, format_args!("<p>{}</p><ul>", verdict(run)));

@@ -95,6 +95,8 @@ pub struct RunReport {
     pub lock_wait_ms: Percentiles,
     /// The longest recovery: from a fault to the next accepted order on its SKU. Absent without a fault.
     pub recovery_ms: Option<f64>,
+    /// How requests were answered.
+    pub replies: Replies,
     /// What was asked for.
     pub load: Load,
     /// Each fault that was tried.
@@ -149,6 +151,15 @@ pub struct Percentiles {
     pub p99: Option<f64>,
 }
 
+/// How requests were answered, by replicas that were not frozen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Replies {
+    /// Requests that never got one.
+    pub unanswered: u64,
+    /// The longest time to one of any kind, as the client measured it.
+    pub slowest_ms: f64,
+}
+
 /// What was asked for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Load {
@@ -164,6 +175,8 @@ pub struct Load {
     pub work_ms: u64,
     /// ZooKeeper session timeout.
     pub session_timeout_ms: u64,
+    /// Deadline of an order; every reply is due half a second later.
+    pub lock_wait_limit_ms: u64,
     /// Wall time of the load, in seconds.
     pub duration_s: f64,
 }

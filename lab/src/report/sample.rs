@@ -1,8 +1,8 @@
 //! Synthetic reports for the tests of this folder.
 
 use super::model::{
-    FaultRecord, FencedWrite, Load, LostLock, Machine, Orders, Percentiles, Report, RunReport, Series,
-    Versions,
+    FaultRecord, FencedWrite, Load, LostLock, Machine, Orders, Percentiles, Replies, Report, RunReport,
+    Series, Versions,
 };
 use crate::audit::{AuditReport, Finding, Invariant, Judged};
 use crate::verdict::Verdict;
@@ -55,6 +55,7 @@ pub(crate) fn oversold() -> RunReport {
         order_ms: Percentiles { p50: Some(20.0), p95: Some(30.0), p99: Some(50.0) },
         lock_wait_ms: Percentiles::default(),
         recovery_ms: None,
+        replies: Replies { unanswered: 0, slowest_ms: 60.0 },
         load: Load {
             sku: "sku-1".into(),
             stock: 100,
@@ -62,6 +63,7 @@ pub(crate) fn oversold() -> RunReport {
             replicas: 3,
             work_ms: 15,
             session_timeout_ms: 2000,
+            lock_wait_limit_ms: 8000,
             duration_s: 4.0,
         },
         faults: vec![],

@@ -14,13 +14,20 @@ use crate::verdict::Verdict;
 pub(super) fn report(material: Material<'_>) -> RunReport {
     let Material { experiment, facts, audit, strikes, cut_short } = material;
     let mut reasons = broken(&audit);
+    let hung = facts.replies.unanswered;
+    if hung > 0 {
+        reasons.push(format!("{hung} requests got no reply although their replica was not frozen"));
+    }
     let mut missing = nothing_learned(experiment, &facts.orders, &strikes);
     if !missing.is_empty() {
         missing.extend(cut_short);
     }
     // An invariant that was broken is broken, whatever else did not happen.
-    let verdict =
-        if audit.verdict == Verdict::Valid && !missing.is_empty() { Verdict::Unknown } else { audit.verdict };
+    let verdict = match audit.verdict {
+        Verdict::Valid if hung > 0 => Verdict::Invalid,
+        Verdict::Valid if !missing.is_empty() => Verdict::Unknown,
+        audited => audited,
+    };
     reasons.extend(missing);
     let records: Vec<FaultRecord> = strikes.iter().map(|strike| record(strike, &facts)).collect();
     let recovery_ms = records.iter().filter(|r| r.confirmed).filter_map(|r| r.recovery_ms).reduce(f64::max);
@@ -42,6 +49,7 @@ pub(super) fn report(material: Material<'_>) -> RunReport {
         order_ms: percentiles(&facts.order_ms),
         lock_wait_ms: percentiles(&facts.series.lock_waits_ms),
         recovery_ms,
+        replies: facts.replies,
         load: Load {
             sku: HOT_SKU.into(),
             stock: experiment.stock,
@@ -49,6 +57,7 @@ pub(super) fn report(material: Material<'_>) -> RunReport {
             replicas: experiment.replicas,
             work_ms: millis(experiment.work),
             session_timeout_ms: millis(experiment.session_timeout),
+            lock_wait_limit_ms: millis(experiment.lock_wait),
             duration_s: facts.duration_s,
         },
         faults: records,

@@ -5,7 +5,9 @@ use std::path::Path;
 use loadtest::history::{self, Claim, Op, Outcome, Record};
 use sqlx::PgPool;
 
-use crate::report::model::{FencedWrite, LostLock, Orders, Series};
+use super::replies;
+use crate::faults::Strike;
+use crate::report::model::{FencedWrite, LostLock, Orders, Replies, Series};
 
 /// The facts could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +35,8 @@ pub struct Facts {
     pub duration_s: f64,
     /// Orders by outcome.
     pub orders: Orders,
+    /// How requests were answered.
+    pub replies: Replies,
     /// Time from sending to a decided reply, of each attempt that decided.
     pub order_ms: Vec<f64>,
     /// Stock, accepted orders and waits over time.
@@ -46,10 +50,16 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads everything about one SKU.
-    pub async fn read(database: &PgPool, sku: &str, history: &Path) -> Result<Self, FactsError> {
+    /// Reads everything about one SKU. A replica that stood still owes no reply for that time.
+    pub async fn read(
+        database: &PgPool,
+        sku: &str,
+        history: &Path,
+        strikes: &[Strike],
+    ) -> Result<Self, FactsError> {
         let records = history::read(history)?;
         let mut facts = Self::from_history(&records);
+        facts.replies = replies::of(&records, strikes);
         facts.add_ledger(ledger(database, sku).await?);
         facts.add_incidents(incidents(database, sku).await?);
         Ok(facts)

@@ -7,6 +7,7 @@ mod assemble;
 mod disturb;
 mod facts;
 mod load;
+mod replies;
 mod series;
 
 use std::str::FromStr as _;
@@ -20,7 +21,7 @@ use uuid::Uuid;
 use zk_locks::Inspector;
 
 use crate::audit::{AuditInputs, AuditReport, CollectError, Locks, Watches, audit};
-use crate::experiments::{Expectation, Experiment, HOT_SKU, LOCKS, UNLOCKED};
+use crate::experiments::{Experiment, HOT_SKU, LOCKS, UNLOCKED};
 use crate::faults::{Aim, Evidence, Scene, SceneError, Strike, Strikes};
 use crate::limits;
 use crate::progress::Progress;
@@ -120,22 +121,20 @@ pub async fn execute(
         ..AuditInputs::of_database(&database)
     })
     .await?;
-    let facts = Facts::read(&database, HOT_SKU, load.history()).await?;
+    let strikes = strikes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let facts = Facts::read(&database, HOT_SKU, load.history(), &strikes).await?;
     inspector.close().await;
     database.close().await;
-    let strikes = strikes.into_inner().unwrap_or_else(PoisonError::into_inner);
     let report = assemble::report(Material { experiment, facts, audit, strikes, cut_short });
     progress.say(&format!("{name}: {}", table::verdict(&report)));
     Ok(report)
 }
 
 fn aim(experiment: &Experiment, faults_token: String) -> Aim {
-    let danger = experiment.expected == Expectation::Oversold;
     Aim {
         lock_path: experiment.lock_path(),
-        // One order proves that the lock went on; a lost update shows better when it undoes several.
-        others_sold: if danger { 10 } else { 1 },
-        wants_late_write: danger,
+        work: experiment.work,
+        wants_late_write: experiment.wants_late_write(),
         faults_token,
     }
 }

@@ -72,8 +72,19 @@ fn a_fenced_lock_sells_what_there_is() {
 #[test]
 fn a_frozen_holder_oversells_without_a_fence() {
     let bench = Bench::new();
-    let run =
-        ["run", "oversell", "--writer", "plain", "--fault", "freeze-holder", "--expect", "valid", "--json"];
+    let run = [
+        "run",
+        "oversell",
+        "--writer",
+        "plain",
+        "--fault",
+        "freeze-holder",
+        "--expect",
+        "valid",
+        "--stock",
+        "160",
+        "--json",
+    ];
     let done = bench.run(&run).expect_code(1);
     let run = only_run(&done);
     assert!(number(&run["audit"]["oversold"]) > 0, "{run:#}\n{}", done.stderr);

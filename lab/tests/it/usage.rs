@@ -6,7 +6,7 @@ use crate::support::Bench;
 fn wrong_usage_is_64_and_says_what_would_be_right() {
     let bench = Bench::new();
     for (arguments, hint) in [
-        (&["fly"][..], "demo"),
+        (&["fly"][..], "--help"),
         (&["run", "oversell", "--mode", "redlock"], "zk-fair"),
         (&["run", "oversell", "--fault", "melt-holder"], "expire-holder"),
         (&["run", "oversell", "--mode", "none", "--fault", "freeze-holder"], "no holder"),
