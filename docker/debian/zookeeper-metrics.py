@@ -27,11 +27,17 @@ def convert(text):
         name, value = found.groups()
         if quantile := QUANTILE.match(name):
             digits, name = quantile.groups()
-            yield f'{name}{{quantile="0.{digits}"}} {value}'
-        elif name.startswith("cnt_"):
-            yield f"{name[4:]}_count {value}"
+            labels = f'{{quantile="{float("0." + digits)}"}}'
         else:
-            yield f"{name} {value}"
+            labels = ""
+            kind, _, rest = name.partition("_")
+            if kind in ("cnt", "sum"):
+                name = f"{rest}_{'count' if kind == 'cnt' else kind}"
+            elif kind in ("avg", "min", "max") and rest != "latency":
+                continue  # of a summary: the provider has its sum and count
+        # Some begin with a server's number, which the provider makes a label.
+        if name[0].isalpha():
+            yield f"{name}{labels} {value}"
 
 
 class Metrics(http.server.BaseHTTPRequestHandler):
