@@ -15,6 +15,10 @@ use actix_web::{
     middleware::Next,
     web,
 };
+use opentelemetry::{
+    Context, KeyValue,
+    trace::{Status, TraceContextExt},
+};
 use tokio::{
     sync::Notify,
     time::{Instant, timeout_at},
@@ -79,6 +83,22 @@ impl Admission {
     }
 }
 
+/// Says in the request's span that its client went away before the answer.
+struct Watched {
+    context: Context,
+    answered: bool,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if !self.answered {
+            let span = self.context.span();
+            span.set_attribute(KeyValue::new("error.type", "client-gone"));
+            span.set_status(Status::error("the client went away before the answer"));
+        }
+    }
+}
+
 pub(super) async fn admit<B: MessageBody>(
     shared: web::Data<Shared>,
     request: ServiceRequest,
@@ -91,7 +111,9 @@ pub(super) async fn admit<B: MessageBody>(
         request.into_response(respond::problem(&problem)).map_into_right_body()
     } else if let Some(admitted) = shared.admission.enter() {
         request.extensions_mut().insert(Arrived(Instant::now()));
+        let mut watched = Watched { context: Context::current(), answered: false };
         let response = next.call(request).await?;
+        watched.answered = true;
         drop(admitted);
         response.map_into_left_body()
     } else {

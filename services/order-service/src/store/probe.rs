@@ -7,17 +7,20 @@ use sqlx::{ConnectOptions, Connection, PgConnection};
 use super::{Store, StoreError};
 
 impl Store {
-    /// Whether the database answers, on a connection that is kept between calls.
+    /// Whether the database answers, on a connection that is kept between calls. One that broke is replaced before
+    /// the database is said to be down.
     pub async fn probe(&self, kept: &mut Option<PgConnection>, within: Duration) -> Result<(), StoreError> {
         const OPERATION: &str = "answer";
-        let connection = kept.take();
+        let old = kept.take();
         let answered = tokio::time::timeout(within, async {
-            let mut connection = match connection {
-                Some(connection) => connection,
-                None => self.options.connect().await?,
-            };
-            connection.ping().await?;
-            Ok(connection)
+            if let Some(mut old) = old
+                && old.ping().await.is_ok()
+            {
+                return Ok(old);
+            }
+            let mut fresh = self.options.connect().await?;
+            fresh.ping().await?;
+            Ok(fresh)
         })
         .await;
         let connection = answered
