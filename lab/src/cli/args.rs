@@ -88,7 +88,7 @@ pub(crate) struct ServiceArgs {
     /// Replicas of the service
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=9))]
     pub(crate) replicas: u8,
-    /// The slow part inside the critical section; 15, or 40 where a frozen holder must be caught between read and write
+    /// The slow part inside the critical section; 15, or 40 with a fault: the holder is struck in the middle
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(0..=1000))]
     pub(crate) work_ms: Option<u64>,
     /// ZooKeeper session timeout to ask for
@@ -110,8 +110,8 @@ pub(crate) struct UpArgs {
     /// Stay in the foreground until Ctrl-C
     #[arg(long)]
     pub(crate) foreground: bool,
-    /// Switch the fault endpoints on; requests to them need this token
-    #[arg(long, value_name = "TOKEN")]
+    /// Switch the fault endpoints on; requests to them need this token, eight characters at least
+    #[arg(long, value_name = "TOKEN", value_parser = faults_token)]
     pub(crate) faults_token: Option<String>,
 }
 
@@ -125,6 +125,15 @@ pub(crate) struct SuperviseArgs {
     pub(crate) run_dir: PathBuf,
     #[arg(long, env = FAULTS_TOKEN_VARIABLE)]
     pub(crate) faults_token: Option<String>,
+}
+
+/// What the service accepts as a token.
+fn faults_token(text: &str) -> Result<String, String> {
+    if text.len() >= 8 && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        Ok(text.to_owned())
+    } else {
+        Err("at least 8 visible ASCII characters".to_owned())
+    }
 }
 
 /// Carries the token to the supervisor, where a command line would show it to everybody.
@@ -151,7 +160,7 @@ pub(crate) struct OversellArgs {
     #[command(flatten)]
     pub(crate) service: ServiceArgs,
     /// Clients at once
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=2000))]
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=2000))]
     pub(crate) users: u32,
     /// Units at the start; enough for the faults when not given
     #[arg(long, value_parser = clap::value_parser!(i64).range(1..=1_000_000))]

@@ -29,8 +29,7 @@ fn experiment(args: &OversellArgs) -> Result<Experiment, Stop> {
         Some(Expect::Oversold) => Expectation::Oversold,
         None => Expectation::of(&service.mode, &writer, &args.fault).map_err(wrong)?,
     };
-    let work =
-        service.work_ms.map_or_else(|| Experiment::work_for(&writer, &args.fault), Duration::from_millis);
+    let work = service.work_ms.map_or_else(|| Experiment::work_for(&args.fault), Duration::from_millis);
     let session_timeout = Duration::from_millis(service.session_timeout_ms);
     Ok(Experiment {
         name: "oversell".into(),

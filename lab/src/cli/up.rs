@@ -25,6 +25,10 @@ pub(crate) async fn up(context: &Context, args: &UpArgs) -> Outcome {
     };
     let home = Home::find(Some(&home_path)).map_err(taken)?;
     home.check_free().map_err(taken)?;
+    if home_path.join("postgres").exists() {
+        let path = home_path.display();
+        return Err(Stop::Usage(format!("{path} holds the data of an earlier stack; name another folder")));
+    }
     let dir = match &args.run_dir {
         Some(_) => RunDir::open(&home_path)?,
         None => RunDir::create("up")?,

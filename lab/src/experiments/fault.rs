@@ -18,12 +18,12 @@ struct Row {
     name: &'static str,
     about: &'static str,
     required: usize,
-    /// Units that are sold while one strike is made, missed moments included.
+    /// Units that are sold while one strike is made, a missed moment or two included.
     units_each: i64,
 }
 
 /// Units that are sold before the first strike and after the last one.
-const UNITS_BESIDE: i64 = 200;
+const UNITS_BESIDE: i64 = 100;
 
 /// All faults there are.
 const TABLE: [Row; 2] = [
@@ -32,14 +32,14 @@ const TABLE: [Row; 2] = [
         name: "expire-holder",
         about: "end the ZooKeeper session of whoever holds the lock",
         required: 5,
-        units_each: 40,
+        units_each: 25,
     },
     Row {
         kind: FaultKind::FreezeHolder,
         name: "freeze-holder",
         about: "SIGSTOP whoever holds the lock for longer than its session",
         required: 1,
-        units_each: 100,
+        units_each: 60,
     },
 ];
 

@@ -71,10 +71,10 @@ impl Default for Experiment {
             faults: Faults::none(),
             expected: Expectation::Valid,
             stock: Faults::none().stock(),
-            users: 60,
+            users: 40,
             duration: Duration::from_secs(90),
             replicas: 3,
-            work: Self::work_for("fenced", &Faults::none()),
+            work: Self::work_for(&Faults::none()),
             session_timeout,
             lock_wait: Self::lock_wait_for(session_timeout),
         }
@@ -82,15 +82,14 @@ impl Default for Experiment {
 }
 
 impl Experiment {
-    /// The slow part that goes with a writer and its faults: a holder that must be caught between its read and its
-    /// write gets a longer one.
-    pub fn work_for(writer: &str, faults: &Faults) -> Duration {
-        Duration::from_millis(if late_write_matters(writer, faults) { 40 } else { 15 })
+    /// The slow part that goes with some faults: a holder that must be struck in the middle of it gets a longer one.
+    pub fn work_for(faults: &Faults) -> Duration {
+        Duration::from_millis(if faults.is_none() { 15 } else { 40 })
     }
 
-    /// Whether a holder should be struck until its late write was seen.
+    /// Whether a holder should be struck until its late write was seen: nothing refuses that of a plain writer.
     pub fn wants_late_write(&self) -> bool {
-        late_write_matters(&self.writer, &self.faults)
+        self.writer == "plain" && self.faults.includes(FaultKind::FreezeHolder)
     }
 
     /// The deadline of an order that outlives the loss of the holder's session, the queue before it included.
@@ -112,11 +111,6 @@ impl Experiment {
     }
 }
 
-/// Nothing refuses the late write of a plain writer, so a frozen one can show it.
-fn late_write_matters(writer: &str, faults: &Faults) -> bool {
-    writer == "plain" && faults.includes(FaultKind::FreezeHolder)
-}
-
 /// The demo: the danger, the cure, and the cure under fire.
 pub fn demo() -> Vec<Experiment> {
     vec![
@@ -134,6 +128,7 @@ pub fn demo() -> Vec<Experiment> {
             name: "fair-fenced-faults".into(),
             faults: Faults::demo(),
             stock: Faults::demo().stock(),
+            work: Experiment::work_for(&Faults::demo()),
             ..Experiment::default()
         },
     ]

@@ -142,6 +142,7 @@ impl Home {
         let last = match self.read()? {
             Some(state) if state.supervisor.is_alive() => return Ok(Running { state }),
             Some(State { phase: Phase::Ended { reason }, run_dir, .. }) => {
+                let reason = reason.lines().next().unwrap_or_default();
                 format!(" (the last one ended: {reason}; its folder: {})", run_dir.display())
             }
             Some(state) => format!(

@@ -94,7 +94,10 @@ pub async fn serve(
         }
         Ended::Done(Err(error)) => return fail(error.into(), say),
         Ended::Signal(signal) => return fail(ServeError::Interrupted { signal }, say),
-        Ended::Death(death) => return fail(death.into(), say),
+        Ended::Death(death) => {
+            say(Phase::Ended { reason: cause(&death) })?;
+            return Err(death.into());
+        }
     };
     let served = match guarded(
         interrupts,
@@ -113,9 +116,14 @@ pub async fn serve(
     stack.stop().await;
     match &served {
         Served::Told(_) => home.forget()?,
-        Served::Died(death) => say(Phase::Ended { reason: death.to_string() })?,
+        Served::Died(death) => say(Phase::Ended { reason: cause(death) })?,
     }
     Ok(served)
+}
+
+/// Without the end of the log, which is in the run folder.
+fn cause(death: &Death) -> String {
+    format!("{} (process {}) died unasked with {}", death.name, death.pid, death.exit)
 }
 
 fn fail(error: ServeError, say: impl Fn(Phase) -> Result<(), HomeError>) -> Result<Served, ServeError> {
