@@ -9,6 +9,7 @@ mod crash;
 mod directory;
 mod impostor;
 mod inspect;
+mod interop;
 mod loss;
 mod outage;
 mod permits;
