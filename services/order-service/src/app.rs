@@ -1,7 +1,7 @@
 //! Start and stop of the whole service.
 //!
 //! `build` binds and starts the background work, `run_until_stopped` serves until SIGTERM or SIGINT and then drains:
-//! not ready at once, no new connections, what is in flight finishes, locks are released, the session is closed. Promises
+//! not ready at once, no new work, what is in flight finishes, locks are released, the session is closed. Promises
 //! an end within the grace period plus a few seconds, whatever is down. Telemetry is the caller's to flush.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
@@ -103,7 +103,8 @@ impl Application {
                 .with_metadata(identity.metadata())
                 .with_observer(Arc::new(LockObserver::new(Arc::clone(&metrics)))),
         );
-        let registrations = register(&session, identity);
+        let transaction_max = config.db_lock_timeout.max(config.db_idle_in_transaction);
+        let registrations = register(&session, identity, transaction_max);
         let (end_now, given_up) = watch::channel(false);
         let admission = Arc::new(Admission::new(config.requests_max));
         metrics.observe(meter, sources(&config, &store, &admission));
@@ -189,10 +190,12 @@ impl Application {
 }
 
 /// Looks after the registration in the background.
-fn register(session: &Session, identity: Identity) -> Registrations {
+fn register(session: &Session, identity: Identity, transaction_max: Duration) -> Registrations {
     let (registration, registrations) = watch::channel(Registration::Pending);
     let session = session.clone();
-    drop(tokio::spawn(async move { replicas::watch(&session, &identity, &registration).await }));
+    drop(tokio::spawn(
+        async move { replicas::watch(&session, &identity, transaction_max, &registration).await },
+    ));
     registrations
 }
 
@@ -248,14 +251,14 @@ impl Drain {
         let service = &self.service;
         service.health.drain();
         tracing::info!(in_flight = self.admission.in_flight(), "shutting down");
-        let mut stopped = tokio::spawn(self.handle.stop(true));
+        // Whoever comes meanwhile is told so, which is clearer than a refused connection.
         if !self.admission.empty(until).await {
             // Whoever still waits is told so, and whoever has not committed rolls back.
             tracing::warn!(in_flight = self.admission.in_flight(), "the grace period is over");
             self.end_now.send_replace(true);
             self.admission.empty(Instant::now() + REPLIES_WAIT).await;
         }
-        if timeout(REPLIES_WAIT, &mut stopped).await.is_err() {
+        if timeout(REPLIES_WAIT, self.handle.stop(true)).await.is_err() {
             tracing::debug!("idle connections are cut");
         }
         if !service.tasks.idle(until.max(Instant::now() + REPLIES_WAIT)).await {

@@ -77,7 +77,14 @@ impl fmt::Display for Refused {
 }
 
 /// Looks at the members after each new session; ends only by a refusal, or when the session is closed.
-pub async fn watch(session: &Session, identity: &Identity, registration: &watch::Sender<Registration>) {
+///
+/// `transaction_max` is how long PostgreSQL lets a frozen holder keep a row; a session that ends sooner is warned of.
+pub async fn watch(
+    session: &Session,
+    identity: &Identity,
+    transaction_max: Duration,
+    registration: &watch::Sender<Registration>,
+) {
     let mut states = session.watch_state();
     let mut accepted_for = None;
     loop {
@@ -87,7 +94,15 @@ pub async fn watch(session: &Session, identity: &Identity, registration: &watch:
                 registration.send_replace(Registration::Pending);
                 match session.members().await.map(|members| judge(&members, identity)) {
                     Ok(Some(Ok(()))) => {
-                        tracing::info!(session = %info, "registered");
+                        tracing::info!(session = %info, timeout = ?info.negotiated_timeout, "registered");
+                        if info.negotiated_timeout <= transaction_max {
+                            tracing::warn!(
+                                timeout = ?info.negotiated_timeout,
+                                ?transaction_max,
+                                "ZooKeeper granted a session shorter than the database's timeouts: a frozen \
+                                 holder's transaction can block the next one"
+                            );
+                        }
                         accepted_for = Some(info.id);
                         registration.send_replace(Registration::Accepted);
                     }

@@ -23,6 +23,10 @@ fn proxied(world: &World) -> (Proxy, String) {
 /// A world whose service reaches the database through a proxy, and whose commits of orders take a while.
 async fn with_slow_commits(seconds: f64) -> (World, Proxy, stack::Fleet) {
     let direct = World::new().await;
+    // A server that looks for its clients would roll back when one is gone; not every server does.
+    let blind = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET client_connection_check_interval = 0',
+                                            current_database()); END $$";
+    sqlx::raw_sql(blind).execute(&direct.pool).await.expect("set");
     let (proxy, url) = proxied(&direct);
     let fleet = direct.fleet("zk-fair", |config| {
         config.database_url = url;
@@ -69,6 +73,19 @@ async fn a_commit_whose_reply_is_lost_is_found_to_have_happened() {
     until("it is ready again", || client.is_ready()).await;
     let again = client.order(&[("a", 1)], Some("k")).await;
     assert_eq!((again.status, &again.text), (201, &order.text));
+    assert_eq!(client.on_hand("a").await, 9);
+    world.assert_sound().await;
+}
+
+#[tokio::test]
+async fn a_commit_that_still_runs_when_its_connection_breaks_is_waited_for() {
+    let (world, proxy, fleet) = with_slow_commits(1.0).await;
+    let client = &clients(&fleet)[0];
+    let order = order_that_commits(&world, client).await;
+    proxy.drop_connections(Cut::Reset).expect("cut");
+    assert_eq!(world.scalar("SELECT count(*) FROM orders").await, 0, "the commit has not ended");
+    let order = order.await.expect("no panic");
+    assert_eq!(order.status, 201, "{order:?}");
     assert_eq!(client.on_hand("a").await, 9);
     world.assert_sound().await;
 }
@@ -152,4 +169,66 @@ async fn a_silent_database_is_answered_for_in_time() {
     until("it is ready again", || client.is_ready()).await;
     until("orders are served again", || async { client.order(&[("a", 1)], None).await.status == 201 }).await;
     direct.assert_sound().await;
+}
+
+/// Time runs out while a late holder waits for the row: the client is told "not placed", and it stays true.
+#[tokio::test]
+async fn what_was_given_up_is_rolled_back() {
+    let world = World::new().await;
+    let fleet = world.fleet("zk-fair", |config| {
+        config.lock_wait = Duration::from_millis(1500);
+        config.work = Duration::from_millis(1300);
+    });
+    let fleet = fleet.await;
+    let client = &clients(&fleet)[0];
+    client.set("a", 10).await;
+    let mut open = world.pool.begin().await.expect("a transaction");
+    sqlx::query("UPDATE stock SET updated_at = updated_at").execute(&mut *open).await.expect("the row");
+    let order = client.order(&[("a", 1)], None).await;
+    assert_eq!((order.status, order.code()), (503, "deadline-exceeded"), "{order:?}");
+    assert_eq!(order.json["order"], "not-placed");
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    assert_eq!(world.scalar(waiting).await, 1, "it still waits for the row");
+    open.commit().await.expect("the row is free");
+    // Whoever gets the lock next comes after its end.
+    client.set_work(0).await;
+    assert_eq!(client.order(&[("a", 1)], None).await.status, 201);
+    assert_eq!((client.on_hand("a").await, world.scalar("SELECT count(*) FROM orders").await), (9, 1));
+    world.assert_sound().await;
+}
+
+/// I5: a connection that was left in the middle of a transaction does not go back to the pool with it.
+#[tokio::test]
+async fn a_transaction_that_ran_out_of_time_is_not_left_open() {
+    let world = World::new().await;
+    let fleet = world.fleet("zk-fair", |config| {
+        config.lock_wait = Duration::from_millis(400);
+        config.extra_env.push(("ORDER_DB_LOCK_TIMEOUT_MS".into(), "2900".into()));
+        config.extra_env.push(("ORDER_DB_IDLE_IN_TRANSACTION_MS".into(), "2900".into()));
+    });
+    let fleet = fleet.await;
+    let client = &clients(&fleet)[0];
+    client.set("a", 10).await;
+    let mut open = world.pool.begin().await.expect("a transaction");
+    sqlx::query("UPDATE stock SET updated_at = updated_at").execute(&mut *open).await.expect("the row");
+    let order = client.order(&[("a", 1)], None).await;
+    assert_eq!((order.status, &order.json["order"]), (503, &json!("not-placed")), "{order:?}");
+    let inspector = zk_locks::Inspector::connect(&world.zookeeper).await.expect("zookeeper");
+    until("its task has ended", || async {
+        inspector.lock("/locks/stock:a").await.is_ok_and(|lock| lock.entries.is_empty())
+    })
+    .await;
+    inspector.close().await;
+    open.commit().await.expect("the row is free");
+    let freed = Instant::now();
+    let theirs = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+                  AND pid <> pg_backend_pid() AND (state LIKE 'idle in transaction%' OR wait_event_type = 'Lock')";
+    until("no transaction is open", || async { world.scalar(theirs).await == 0 }).await;
+    assert!(
+        freed.elapsed() < Duration::from_secs(2),
+        "only PostgreSQL's timeout ended it: {:?}",
+        freed.elapsed()
+    );
+    assert_eq!(client.on_hand("a").await, 10);
 }

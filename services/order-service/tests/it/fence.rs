@@ -105,6 +105,39 @@ async fn a_session_that_expires_during_the_work_ends_the_order() {
     world.assert_sound().await;
 }
 
+/// A place in the queue that is lost with its session is taken again, in the rebuilt one, within the same deadline.
+#[tokio::test]
+async fn a_session_that_expires_in_the_queue_costs_only_the_place() {
+    let world = World::new().await;
+    let fleet = world.fleet("zk-fair", |config| config.replicas = 2).await;
+    let clients = clients(&fleet);
+    clients[0].set("a", 10).await;
+    clients[0].set_work(3000).await;
+    let spawn = |client: &Client| {
+        let client = client.clone();
+        tokio::spawn(async move { client.order(&[("a", 1)], None).await })
+    };
+    let holder = spawn(&clients[0]);
+    until_held(&world.zookeeper, "a").await;
+    let waiter = spawn(&clients[1]);
+    until("it waits", || async {
+        clients[1].get("/metrics").await.text.contains("lock_waiting{recipe=\"fair\"} 1")
+    })
+    .await;
+    let expired = clients[1].send("POST", "/faults/session/expire", None, &[("X-Fault-Token", FAULTS_TOKEN)]);
+    assert_eq!(expired.await.status, 200);
+    assert!(!holder.is_finished(), "it was expired while it waited");
+    for order in [holder, waiter] {
+        let order = order.await.expect("no panic");
+        assert_eq!(order.status, 201, "{order:?}");
+    }
+    let metrics = clients[1].get("/metrics").await.text;
+    let lost = "lock_wait_duration_seconds_count{outcome=\"session-lost\",recipe=\"fair\"} 1";
+    assert!(metrics.contains(lost), "{metrics}");
+    assert_eq!(clients[0].on_hand("a").await, 8);
+    world.assert_sound().await;
+}
+
 /// ZooKeeper's data was wiped, tokens start low: refused, and said plainly.
 #[tokio::test]
 async fn tokens_that_start_again_are_refused_and_the_log_says_why() {

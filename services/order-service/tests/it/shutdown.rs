@@ -90,7 +90,15 @@ async fn an_idle_connection_does_not_keep_it_and_readiness_goes_first() {
     until_held(&world.zookeeper, "a").await;
     let child = fleet.replicas()[0].child();
     child.terminate();
-    until("it is not ready", || async { !watcher.is_ready().await }).await;
+    // On the connection that the watcher keeps: new ones are refused.
+    until("it says that it is not ready", || async {
+        let said = watcher.try_send("GET", "/readyz", None, &[]).await;
+        assert!(!order.is_finished(), "the order ended before it said so");
+        matches!(said, Ok(reply) if reply.status == 503 && reply.text.contains("shutting down"))
+    })
+    .await;
+    let refused = watcher.order(&[("a", 1)], None).await;
+    assert_eq!((refused.status, &refused.json["order"]), (503, &json!("not-placed")), "{refused:?}");
     let order = order.await.expect("no panic");
     assert_eq!(order.status, 201, "what is in flight ends: {order:?}");
     assert_eq!(order.header("connection"), Some("close"));

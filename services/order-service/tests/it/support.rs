@@ -80,7 +80,7 @@ impl World {
         let dir = testing::shared().await.dir();
         let name = format!("{}-{suffix}", self.name);
         let addr = format!("127.0.0.1:{}", stack::ports::free(1).expect("a port")[0]);
-        let program = env!("CARGO_BIN_EXE_order-service");
+        let program = stack::programs::order_service().expect("the service is built");
         let mut command = Command::new(&name, program)
             .env_remove_prefix("ORDER_")
             .env_remove_prefix("OTEL_")
