@@ -5,8 +5,10 @@
 
 mod config;
 mod four_letter;
+mod links;
 
 use std::{
+    io,
     net::SocketAddr,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -36,6 +38,8 @@ pub struct ZooKeeperConfig {
     pub min_session: Duration,
     /// The longest.
     pub max_session: Duration,
+    /// Whether a server can be cut off from the others; its links then go through proxies.
+    pub cuttable: bool,
 }
 
 impl Default for ZooKeeperConfig {
@@ -45,6 +49,7 @@ impl Default for ZooKeeperConfig {
             tick: Duration::from_millis(500),
             min_session: Duration::from_secs(1),
             max_session: Duration::from_mins(1),
+            cuttable: false,
         }
     }
 }
@@ -145,6 +150,16 @@ impl ZooKeeper {
         }
         try_join_all((0..self.servers()).map(|i| self.until_serving(i))).await?;
         Ok(())
+    }
+
+    /// Cuts one server off from the others while it goes on serving its clients. Needs [`ZooKeeperConfig::cuttable`].
+    pub fn isolate(&self, server: usize) -> io::Result<()> {
+        self.layout.links.isolate(server)
+    }
+
+    /// Ends [`isolate`](Self::isolate).
+    pub fn reunite(&self, server: usize) -> io::Result<()> {
+        self.layout.links.reunite(server)
     }
 
     fn current(&self, server: usize) -> MutexGuard<'_, Child> {

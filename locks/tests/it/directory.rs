@@ -44,7 +44,7 @@ async fn a_directory_that_is_removed_under_waiters_hangs_nobody() {
             Ok(guard) if role == SIMPLE => drop(guard),
             // The one ahead was removed first: it held for a moment, until its own node was removed.
             Ok(guard) => {
-                assert_eq!(tokio::time::timeout(SOON, guard.lost()).await.unwrap(), Lost::NodeDeleted)
+                assert_eq!(tokio::time::timeout(SOON, guard.lost()).await.unwrap(), Lost::NodeDeleted);
             }
             Err(error) => assert!(error.is_retryable(), "{error:?}"),
         }

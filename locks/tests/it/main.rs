@@ -12,6 +12,7 @@ mod inspect;
 mod interop;
 mod loss;
 mod outage;
+mod partition;
 mod permits;
 mod readers;
 mod replies;

@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{Child, Command, StartError, ZooKeeperConfig, ports, programs, spawn::Place};
+use crate::{
+    Child, Command, StartError, ZooKeeperConfig, ports, programs, spawn::Place, zookeeper::links::Links,
+};
 
 const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 /// How long a server may be out of touch with its leader. Wall time, not ticks: a short tick is for short sessions,
@@ -79,6 +81,7 @@ pub(super) struct Layout {
     java: PathBuf,
     classpath: OsString,
     pub(super) servers: Vec<Server>,
+    pub(super) links: Links,
 }
 
 /// The name of a server in the run.
@@ -95,6 +98,8 @@ impl Layout {
         };
         let ports = ports::free(config.servers * 3).map_err(failed("find free ports for", &place.path))?;
         let ports: Vec<[u16; 3]> = ports.chunks_exact(3).map(|p| [p[0], p[1], p[2]]).collect();
+        let links = if config.cuttable { Links::between(&ports) } else { Ok(Links::default()) };
+        let links = links.map_err(failed("start the links of", &place.path))?;
         let mut servers = Vec::with_capacity(config.servers);
         for (index, &[client, ..]) in ports.iter().enumerate() {
             let folder = place.path.join(name(index));
@@ -102,7 +107,7 @@ impl Layout {
             fs::create_dir_all(&data).map_err(failed("make the folder", &data))?;
             let files = [
                 (data.join("myid"), format!("{}\n", index + 1)),
-                (folder.join("zoo.cfg"), zoo_cfg(&config, &data, client, &ports)),
+                (folder.join("zoo.cfg"), zoo_cfg(&config, &data, index, &ports, &links)),
                 (folder.join("logback.xml"), LOGBACK.to_owned()),
             ];
             for (path, text) in files {
@@ -110,7 +115,7 @@ impl Layout {
             }
             servers.push(Server { client: (Ipv4Addr::LOCALHOST, client).into(), folder });
         }
-        Ok(Self { place: place.clone(), java, classpath, servers })
+        Ok(Self { place: place.clone(), java, classpath, servers, links })
     }
 
     /// Starts a server; it does not serve yet.
@@ -132,7 +137,8 @@ impl Layout {
     }
 }
 
-fn zoo_cfg(config: &ZooKeeperConfig, data: &Path, client: u16, ports: &[[u16; 3]]) -> String {
+fn zoo_cfg(config: &ZooKeeperConfig, data: &Path, own: usize, ports: &[[u16; 3]], links: &Links) -> String {
+    let [client, ..] = ports[own];
     let ZooKeeperConfig { tick, min_session, max_session, .. } = config;
     let ticks = |time: Duration| time.as_millis().div_ceil(tick.as_millis()).max(2);
     let mut text = format!(
@@ -155,10 +161,10 @@ fn zoo_cfg(config: &ZooKeeperConfig, data: &Path, client: u16, ports: &[[u16; 3]
         max_session.as_millis(),
     );
     if ports.len() > 1 {
-        let servers = ports
-            .iter()
-            .zip(1..)
-            .map(|([_, quorum, election], id)| format!("server.{id}=127.0.0.1:{quorum}:{election}\n"));
+        let servers = ports.iter().enumerate().map(|(server, &[_, quorum, election])| {
+            let [quorum, election] = links.ports(own, server).unwrap_or([quorum, election]);
+            format!("server.{}=127.0.0.1:{quorum}:{election}\n", server + 1)
+        });
         text.extend(servers);
     }
     text
