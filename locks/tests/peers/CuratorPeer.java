@@ -12,6 +12,7 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.locks.Revoker;
@@ -97,6 +98,9 @@ public final class CuratorPeer {
                 case "release":
                     release(words[2], words[3]);
                     return "released";
+                case "token":
+                    String node = ((Fenced) lock(words[2], words[3])).node();
+                    return Long.toString(client.checkExists().forPath(node).getCzxid());
                 case "contend":
                     return contend(words[2], words[3], Integer.parseInt(words[4]), words[5]);
                 case "revoke":
@@ -140,8 +144,10 @@ public final class CuratorPeer {
                         return pair.readLock();
                     case "write":
                         return pair.writeLock();
+                    case "semaphore-mutex":
+                        return new InterProcessSemaphoreMutex(client, path);
                     default:
-                        var mutex = new InterProcessMutex(client, path);
+                        var mutex = new Fenced(client, path);
                         if (kind.equals(REVOCABLE)) {
                             mutex.makeRevocable(asked -> revoked.countDown());
                         }
@@ -195,6 +201,17 @@ public final class CuratorPeer {
             if (!fine) {
                 throw new Violation(kind + " found " + inside);
             }
+        }
+    }
+
+    /** What docs/migration.md tells users to write: a mutex that tells its node, whose czxid is the token. */
+    private static final class Fenced extends InterProcessMutex {
+        Fenced(CuratorFramework client, String path) {
+            super(client, path);
+        }
+
+        String node() {
+            return getLockPath();
         }
     }
 

@@ -81,6 +81,10 @@ class Hand(threading.Thread):
     def release(self, kind, path):
         return "released" if self.locks.pop((kind, path)).release() else "error not held"
 
+    def token(self, kind, path):
+        """What docs/migration.md tells users to write: the czxid of the lock's node."""
+        return client.exists(f"{path}/{self.locks[kind, path].node}").czxid
+
     def contend(self, kind, path, turns, room):
         for turn in range(int(turns)):
             if not self.acquire_patiently(kind, path):

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use zk_locks::{Acquire, AcquireError, Guard, Session};
 
 use super::peer::{Hand, Peer};
-use crate::support::{FAIR, Place, SOON, lock, soon};
+use crate::support::{FAIR, LOCK, Place, SOON, lock, soon};
 
 /// Each holds while the other tries and then waits, in both directions.
 async fn exclude_each_other(place: &Place, peer: &Peer, kind: &str) {
@@ -79,6 +79,36 @@ async fn who_does_not_know_the_names_comes_in() {
     k.acquire("curator-lock", &path).await;
     assert!(!c.can_acquire("mutex", &path).await, "it sees those that kazoo names as Curator does");
     k.release("curator-lock", &path).await;
+}
+
+/// Curator and kazoo can have the token too, so that a fence can be set up before the last of them is gone; and
+/// an operator sees them.
+#[tokio::test]
+async fn tokens_rise_from_library_to_library() {
+    let place = Place::new().await;
+    let path = place.directory();
+    let (curator, kazoo) = (Peer::curator(&place).await, Peer::kazoo(&place).await);
+    let (mut c, mut k, mut k2) = (curator.hand("c"), kazoo.hand("k"), kazoo.hand("k2"));
+    let session = place.session("ours").await;
+    let inspector = session.inspector().unwrap();
+    let mut last = 0;
+    for _ in 0..3 {
+        for (hand, kind) in [(&mut c, "mutex"), (&mut k, "lock"), (&mut k2, "curator-lock")] {
+            let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
+            assert!(guard.token() > last, "{} after {last}", guard.token());
+            last = guard.token();
+            guard.release().await.unwrap();
+
+            hand.acquire(kind, &path).await;
+            let token: i64 = hand.ask(&format!("token {kind} {path}")).await.parse().unwrap();
+            assert!(token > last, "{token} of {kind} after {last}");
+            last = token;
+            let holder = inspector.holder(LOCK).await.unwrap().unwrap();
+            assert_eq!((holder.token, holder.instance), (token, None), "{kind}");
+            assert_ne!(holder.session_id, 0);
+            hand.release(kind, &path).await;
+        }
+    }
 }
 
 /// One in the queue.

@@ -36,6 +36,22 @@ async fn permits_are_counted_together() {
     ours.release().await.unwrap();
 }
 
+/// Curator's `InterProcessSemaphoreMutex` is its semaphore with one permit, and so it is ours.
+#[tokio::test]
+async fn the_semaphore_mutex_is_one_permit() {
+    let place = Place::new().await;
+    let path = format!("{}{OURS}", place.chroot);
+    let curator = Peer::curator(&place).await;
+    let semaphore = place.session("ours").await.semaphore(OURS, 1).unwrap();
+    let mut hand = curator.hand("c");
+    let ours = semaphore.acquire(soon()).await.unwrap();
+    assert!(!hand.can_acquire("semaphore-mutex", &path).await);
+    ours.release().await.unwrap();
+    hand.acquire("semaphore-mutex", &path).await;
+    assert!(matches!(semaphore.try_acquire(soon()).await, Err(AcquireError::Busy { .. })));
+    hand.release("semaphore-mutex", &path).await;
+}
+
 /// The limit that `set_limit` writes is what Curator's `SharedCount` reads, and the reverse.
 #[tokio::test]
 async fn a_changed_limit_is_heard_on_both_sides() {
