@@ -11,6 +11,7 @@ mod impostor;
 mod inspect;
 mod interop;
 mod loss;
+mod model;
 mod outage;
 mod partition;
 mod permits;
