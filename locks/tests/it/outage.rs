@@ -1,10 +1,13 @@
 //! The whole ensemble is away: at the start, while waiting, while holding, while closing.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use stack::{RunDir, ZooKeeper, ZooKeeperConfig};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use zk_locks::{Acquire, AcquireError, Lost, Session, SessionState};
 
 use crate::support::{FAIR, SESSION, SOON, config, connected, lock, soon};
@@ -87,4 +90,35 @@ async fn a_release_without_an_answer_is_bounded() {
     assert!(matches!(error, zk_locks::ReleaseError::Pending { .. }), "{error:?}");
     zookeeper.start_all().await.unwrap();
     lock(&session, FAIR).acquire(soon()).await.unwrap().release().await.unwrap();
+}
+
+/// Counts what a log at its default level would hold.
+#[derive(Clone, Default)]
+struct Lines(Arc<AtomicUsize>);
+
+impl<S: tracing::Subscriber> Layer<S> for Lines {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        if *event.metadata().level() <= tracing::Level::INFO {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Case 24, the other half: no flood of log lines, the client library's included.
+#[tokio::test]
+async fn an_outage_is_told_in_few_lines() {
+    let (zookeeper, _dir) = own_ensemble().await;
+    let lines = Lines::default();
+    // For this thread, on which everything of this test runs.
+    let _logged = tracing::subscriber::set_default(tracing_subscriber::registry().with(lines.clone()));
+    let session = connected(config(&zookeeper.connect_string("/log"), "one")).await;
+    let guard = lock(&session, FAIR).acquire(soon()).await.unwrap();
+    zookeeper.stop_all().await;
+    let waiting = lock(&session, FAIR).acquire(Acquire::within(SESSION * 3)).await;
+    assert!(waiting.is_err(), "{waiting:?}");
+    zookeeper.start_all().await.unwrap();
+    lock(&session, FAIR).acquire(soon()).await.unwrap().release().await.unwrap();
+    drop(guard);
+    let told = lines.0.load(Ordering::Relaxed);
+    assert!((2..40).contains(&told), "{told} lines for one outage");
 }
