@@ -1,4 +1,4 @@
-//! The protected row, and the three ways to change it.
+//! The protected row, and four ways to change it.
 //!
 //! Each statement is one step; a transaction that has written has the row to itself until it ends, and what it
 //! wrote is seen by others only when it commits (`READ COMMITTED`). Every order deducts one.
@@ -9,10 +9,22 @@ use super::zookeeper::Id;
 pub(super) enum Writer {
     /// `UPDATE … SET fence = token WHERE fence <= token RETURNING on_hand`, then the write, then the commit.
     Fenced,
+    /// `SELECT on_hand FOR UPDATE`, then the write, then the commit: the row is taken with the read, without a token.
+    LockedRow,
     /// `SELECT on_hand`, then `UPDATE … SET on_hand = …, fence = token WHERE fence <= token`, then the commit.
     FencedAtTheWrite,
     /// `SELECT on_hand`, then `UPDATE … SET on_hand = …`, then the commit.
     Plain,
+}
+
+impl Writer {
+    pub(super) fn has_a_fence(self) -> bool {
+        matches!(self, Self::Fenced | Self::FencedAtTheWrite)
+    }
+
+    fn reads_with_the_row(self) -> bool {
+        matches!(self, Self::Fenced | Self::LockedRow)
+    }
 }
 
 /// How far a contender has got with the row.
@@ -56,8 +68,8 @@ impl Database {
     /// Whether the next statement waits for another's transaction.
     pub(super) fn blocks(&self, id: Id, writer: Writer, work: Work) -> bool {
         let takes_the_row = match work {
-            Work::NotBegun => writer == Writer::Fenced,
-            Work::Read { .. } => writer != Writer::Fenced,
+            Work::NotBegun => writer.reads_with_the_row(),
+            Work::Read { .. } => !writer.reads_with_the_row(),
             Work::Written { .. } => false,
         };
         takes_the_row && self.row_lock.is_some_and(|holder| holder != id)
@@ -66,8 +78,13 @@ impl Database {
     /// Runs the next statement.
     pub(super) fn run(&mut self, sale: Sale, writer: Writer, work: Work) -> Progress {
         match (work, writer) {
-            (Work::NotBegun, Writer::Fenced) => self.claim(sale),
-            (Work::NotBegun, _) => Progress::Further(Work::Read { on_hand: self.on_hand }),
+            (Work::NotBegun, Writer::Fenced) if self.fence > sale.token => self.refuse(),
+            (Work::NotBegun, _) => {
+                if writer.reads_with_the_row() {
+                    self.row_lock = Some(sale.by);
+                }
+                Progress::Further(Work::Read { on_hand: self.on_hand })
+            }
             (Work::Read { on_hand: 0 }, _) => {
                 self.sold_out = true;
                 self.commit(sale, writer)
@@ -85,14 +102,6 @@ impl Database {
         }
     }
 
-    fn claim(&mut self, sale: Sale) -> Progress {
-        if self.fence > sale.token {
-            return self.refuse();
-        }
-        self.row_lock = Some(sale.by);
-        Progress::Further(Work::Read { on_hand: self.on_hand })
-    }
-
     fn refuse(&mut self) -> Progress {
         self.refused = true;
         Progress::Over
@@ -101,7 +110,7 @@ impl Database {
     /// With the fence's new value, which nobody could see before: the row was locked.
     fn commit(&mut self, sale: Sale, writer: Writer) -> Progress {
         if self.row_lock == Some(sale.by) {
-            if writer != Writer::Plain {
+            if writer.has_a_fence() {
                 self.fence = sale.token;
             }
             self.row_lock = None;

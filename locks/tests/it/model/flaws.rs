@@ -46,6 +46,13 @@ fn without_a_fault_the_plain_writer_loses_nothing() {
     holds("plain, no faults", LockModel { writer: Writer::Plain, orders: 2, ..contenders });
 }
 
+/// Which of the two does what: taking the row with the read keeps updates; the token keeps the holders' order.
+#[test]
+fn a_locked_row_without_a_token_loses_nothing_and_lets_a_stale_holder_in() {
+    still_holds("locked row", NO_LOST_UPDATE, &two(Writer::LockedRow));
+    fails("locked row", TOKENS_RISE, &two(Writer::LockedRow));
+}
+
 fn anyone_in(_: &[&str], _: &str) -> Turn {
     Turn::Mine
 }

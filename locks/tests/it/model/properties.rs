@@ -48,7 +48,7 @@ pub(super) fn of(model: &LockModel) -> Vec<Property<LockModel>> {
     }
     if model.faults_max > 0 && model.faults.contains(&Fault::Expires) {
         all.push(Property::<LockModel>::sometimes(OVERLAP, overlap));
-        if model.writer != Writer::Plain && model.writers() > 1 {
+        if model.writer.has_a_fence() && model.writers() > 1 {
             all.push(Property::<LockModel>::sometimes(REFUSED, |_, state| state.database.refused));
         }
     }
