@@ -167,6 +167,18 @@ mod tests {
         assert_eq!(turn(&children, &next), Turn::Behind { node: oldest, position: 1 });
     }
 
+    /// From Curator 5.5 on, a writer that becomes a reader makes the reader's node with its own number.
+    #[test]
+    fn a_downgrade_of_curator_keeps_a_writer_out_and_lets_a_reader_in() {
+        let (old, new) = ("_c_f-__WRIT__0000000004", "_c_a-__READ__0000000004");
+        let (writer, reader) = ("_c_b-__WRIT__0000000005", "_c_c-__READ__0000000005");
+        let behind = |node: &str, position| Turn::Behind { node: node.into(), position };
+        assert!(matches!(turn(&[old, new, writer], writer), Turn::Behind { position: 2, .. }));
+        assert_eq!(turn(&[new, writer], writer), behind(new, 1));
+        assert_eq!(turn(&[old, new, reader], reader), behind(old, 1));
+        assert_eq!(turn(&[new, reader], reader), Turn::Mine);
+    }
+
     #[test]
     fn two_with_one_number_are_not_both_inside() {
         let children = ["a-lock-0000000001", "b-lock-0000000001"];
