@@ -76,6 +76,10 @@ async fn who_does_not_know_the_names_comes_in() {
     assert!(matches!(busy, AcquireError::Busy { .. }), "we do: {busy:?}");
     k.release("lock", &path).await;
 
+    c.acquire("mutex", &path).await;
+    assert!(!k.can_acquire("lock", &path).await, "kazoo with a pattern sees Curator");
+    c.release("mutex", &path).await;
+
     k.acquire("curator-lock", &path).await;
     assert!(!c.can_acquire("mutex", &path).await, "it sees those that kazoo names as Curator does");
     k.release("curator-lock", &path).await;
