@@ -56,7 +56,7 @@ fn text(report: &AuditReport) -> String {
     ];
     let rows: Vec<Vec<String>> = figures.map(|(name, figure)| vec![name.to_owned(), figure]).into();
     let mut lines = vec![
-        table::render(&["figure".into(), "".into()], &rows),
+        table::render(&["figure".into(), String::new()], &rows),
         format!(
             "judged {} SKUs, {} orders, {} ledger rows, {} keys of the clients' history",
             judged.skus, judged.orders, judged.ledger_rows, judged.keys

@@ -43,7 +43,9 @@ pub(crate) async fn conduct(context: &Context, series: Series) -> Outcome {
     stack.stop().await;
     let report = match ended {
         Ended::Done(Ok(report)) => report,
-        Ended::Done(Err(error)) => return Err(anyhow::Error::from(error).context(kept).into()),
+        Ended::Done(Err(error)) => {
+            return Err(anyhow::anyhow!("{:#}\n{kept}", anyhow::Error::from(error)).into());
+        }
         Ended::Signal(signal) => return Err(Stop::Signal(signal, kept)),
         Ended::Death(death) => return Err(Stop::Death(Box::new(death), kept)),
     };

@@ -30,8 +30,10 @@ pub enum LoadError {
     #[error("the load could not be started")]
     Start(#[from] StartError),
     /// It ended otherwise than it should.
-    #[error("the load ended with {exit}; the end of its log:\n{tail}")]
+    #[error("{name}, which drives the load, ended with {exit}; the end of its log:\n{tail}")]
     Failed {
+        /// The child's name in the run.
+        name: String,
         /// How.
         exit: Exit,
         /// The end of its log.
@@ -85,7 +87,10 @@ impl Load {
         let late = experiment.lock_wait * 2 + Duration::from_mins(1);
         match self.child.wait_exit(experiment.duration + late).await {
             Some(exit) if exit.success() => Ok(()),
-            Some(exit) => Err(LoadError::Failed { exit, tail: self.child.log_tail(12) }),
+            Some(exit) => {
+                let (name, tail) = (self.child.name().to_owned(), self.child.log_tail(12));
+                Err(LoadError::Failed { name, exit, tail })
+            }
             None => Err(LoadError::Hung { late }),
         }
     }

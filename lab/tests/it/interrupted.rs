@@ -40,6 +40,16 @@ fn a_child_killed_during_a_run_is_named_and_nothing_stays() {
 }
 
 #[test]
+fn a_killed_load_is_named_and_nothing_stays() {
+    let bench = Bench::new();
+    let run = long_run(&bench);
+    signal(bench.process("loadtest oversell"), Signal::SIGKILL);
+    let done = run.finish(STOPPED).expect_code(70);
+    assert!(done.stderr.contains("oversell-load") && done.stderr.contains("SIGKILL"), "{}", done.stderr);
+    bench.expect_nothing_left();
+}
+
+#[test]
 fn a_stopped_database_is_named_and_nothing_stays() {
     let bench = Bench::new();
     let run = long_run(&bench);
