@@ -243,7 +243,7 @@ async fn the_metrics_have_the_names_of_the_catalog_and_no_label_per_sku() {
     }
     let log = fleet.replicas()[0].child().log_tail(50);
     assert!(log.contains("traces are not exported"), "said once: {log}");
-    let line = log.lines().find(|line| line.contains("listening")).expect("a line");
+    let line = log.lines().find(|line| line.contains(r#""message":"listening""#)).expect("a line");
     let line: serde_json::Value = serde_json::from_str(line).expect("logs are JSON");
     assert_eq!(line["mode"], json!("zk-fair"));
 }
