@@ -37,7 +37,7 @@ public final class CuratorPeer {
     }
 
     public static void main(String[] arguments) throws Exception {
-        var client = CuratorFrameworkFactory.newClient(arguments[0], 10_000, 10_000, new RetryOneTime(100));
+        var client = CuratorFrameworkFactory.newClient(arguments[0], 6_000, 6_000, new RetryOneTime(100));
         client.start();
         if (!client.blockUntilConnected(20, TimeUnit.SECONDS)) {
             throw new IllegalStateException("no connection to " + arguments[0]);

@@ -133,7 +133,7 @@ def say(line, mutex=threading.Lock()):
 
 
 logging.basicConfig(level=logging.CRITICAL)
-client = KazooClient(hosts=sys.argv[1], timeout=10)
+client = KazooClient(hosts=sys.argv[1], timeout=6)
 client.start(timeout=20)
 say(f"ready {__version__}")
 hands = {}

@@ -4,6 +4,7 @@
 //! What is shown here is what `docs/migration.md` says.
 
 mod contention;
+mod loss;
 mod mutex;
 mod peer;
 mod permits;

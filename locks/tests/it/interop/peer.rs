@@ -31,7 +31,7 @@ pub(super) struct Peer {
     pub(super) version: String,
     commands: mpsc::UnboundedSender<String>,
     answers: Answers,
-    _process: Child,
+    process: Child,
 }
 
 impl Peer {
@@ -76,7 +76,12 @@ impl Peer {
         });
         let answers = Answers::default();
         tokio::spawn(hand_out(lines, Arc::clone(&answers)));
-        Self { version, commands, answers, _process: process }
+        Self { version, commands, answers, process }
+    }
+
+    /// Kills it, with whatever it holds.
+    pub(super) async fn kill(mut self) {
+        self.process.kill().await.unwrap();
     }
 
     /// A hand: with Curator a thread, to which its locks belong.
