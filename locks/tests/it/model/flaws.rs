@@ -5,7 +5,7 @@ use zk_locks::Access::{Read, Write};
 use zk_locks::turn::Turn;
 
 use super::database::Writer;
-use super::properties::{EXCLUSION, LEASE, NO_LOST_UPDATE, ONE_NODE, SERVED, TOKENS_RISE};
+use super::properties::{EXCLUSION, LEASE, NO_LOST_UPDATE, ONE_NODE, ORDER, SERVED, TOKENS_RISE};
 use super::search::{fails, holds, still_holds};
 use super::{Fault, Flaw, Lease, LockModel, Recipe, TurnFunction};
 
@@ -93,7 +93,9 @@ fn wrong_turns_are_caught_without_any_fault() {
     let wrong: [(&str, TurnFunction); 3] =
         [("anyone in", anyone_in), ("by name", by_name), ("without the wrap", without_the_wrap)];
     for (what, turn) in wrong {
-        fails(what, EXCLUSION, &LockModel { turn, ..LockModel::new(Recipe::FairMutex, &[Write; 2]) });
+        let model = LockModel { turn, ..LockModel::new(Recipe::FairMutex, &[Write; 2]) };
+        fails(what, EXCLUSION, &model);
+        fails(what, ORDER, &model);
     }
     let wrong: [(&str, TurnFunction); 2] = [
         ("readers do not wait", readers_do_not_wait),
