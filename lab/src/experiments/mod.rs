@@ -50,7 +50,7 @@ pub const LOCKS: &str = "/locks";
 pub const UNLOCKED: &str = "none";
 
 /// The modes this lab can run.
-pub const MODES: [&str; 3] = [UNLOCKED, "zk-simple", "zk-fair"];
+pub const MODES: [&str; 5] = [UNLOCKED, "zk-simple", "zk-fair", "zk-rw-broadcast", "zk-rw"];
 
 /// The writers this lab can run.
 pub const WRITERS: [&str; 2] = ["plain", "fenced"];

@@ -21,6 +21,23 @@ struct Page {
     limit: Option<i64>,
 }
 
+/// How one SKU is read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Look {
+    /// Under the read lock.
+    #[serde(default)]
+    consistent: bool,
+}
+
+fn look(request: &HttpRequest) -> Result<Look, Problem> {
+    let look = web::Query::<Look>::from_query(request.query_string()).map_err(|error| {
+        let message = format!("The query must be consistent=true or consistent=false: {error}.");
+        Problem::new("invalid-request", message).with("field", "consistent")
+    })?;
+    Ok(look.into_inner())
+}
+
 pub(super) async fn list(shared: web::Data<Shared>, request: HttpRequest) -> Result<HttpResponse, Problem> {
     let wrong = |field: &str, message: String| Problem::new("invalid-request", message).with("field", field);
     let page = web::Query::<Page>::from_query(request.query_string())
@@ -43,9 +60,14 @@ pub(super) async fn list(shared: web::Data<Shared>, request: HttpRequest) -> Res
 
 pub(super) async fn show(shared: web::Data<Shared>, request: HttpRequest) -> Result<HttpResponse, Problem> {
     let sku = input::sku(&request)?;
+    let Look { consistent } = look(&request)?;
     let wanted = sku.clone();
     let found = place::read(&shared.service, body::arrived(&request), move |service, until| async move {
-        service.store.stock(&wanted, until).await
+        if consistent {
+            place::consistent_stock(&service, &wanted, until).await
+        } else {
+            Ok(service.store.stock(&wanted, until).await?)
+        }
     });
     match found.await {
         Ok(Some(row)) => Ok(HttpResponse::Ok().json(row)),

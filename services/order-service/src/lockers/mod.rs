@@ -9,9 +9,10 @@ mod zookeeper;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use zk_locks::{Recipe, Session};
+use zk_locks::{Recipe, RwRecipe, Session};
 
 pub use held::{Held, Hold};
+pub use zk_locks::Access;
 
 use crate::domain::Sku;
 
@@ -39,17 +40,30 @@ impl Writer {
 pub struct Mode {
     /// As configuration, replies and registration spell it.
     pub name: &'static str,
-    /// The lock recipe; `None`: no lock is taken.
-    pub recipe: Option<Recipe>,
+    /// The lock; `None`: no lock is taken.
+    pub lock: Option<Kind>,
     /// What may be combined with it.
     pub writers: &'static [Writer],
 }
 
+/// What kind of lock a mode takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Readers and writers alike have it alone.
+    Mutex(Recipe),
+    /// Readers share it.
+    ReadWrite(RwRecipe),
+}
+
+const EITHER: &[Writer] = &[Writer::Fenced, Writer::Plain];
+
 /// Every mode there is. A fence needs tokens, so `none` has no fenced writer.
 pub const MODES: &[Mode] = &[
-    Mode { name: "none", recipe: None, writers: &[Writer::Plain] },
-    Mode { name: "zk-simple", recipe: Some(Recipe::Simple), writers: &[Writer::Fenced, Writer::Plain] },
-    Mode { name: "zk-fair", recipe: Some(Recipe::Fair), writers: &[Writer::Fenced, Writer::Plain] },
+    Mode { name: "none", lock: None, writers: &[Writer::Plain] },
+    Mode { name: "zk-simple", lock: Some(Kind::Mutex(Recipe::Simple)), writers: EITHER },
+    Mode { name: "zk-fair", lock: Some(Kind::Mutex(Recipe::Fair)), writers: EITHER },
+    Mode { name: "zk-rw-broadcast", lock: Some(Kind::ReadWrite(RwRecipe::Broadcast)), writers: EITHER },
+    Mode { name: "zk-rw", lock: Some(Kind::ReadWrite(RwRecipe::Fair)), writers: EITHER },
 ];
 
 /// The mode of that name.
@@ -113,14 +127,21 @@ impl Locker {
         Self { mode, session }
     }
 
-    /// Takes the locks of all SKUs, one after the other in the given (sorted) order.
+    /// Takes the locks of all SKUs, one after the other in the given (sorted) order. A mode whose lock readers do not
+    /// share gives it to a reader alone.
     ///
     /// # Cancel safety
     /// Dropping the future gives every lock and queue place up, in the background.
-    pub async fn acquire(&self, skus: &[Sku], deadline: Instant, label: &Label) -> Result<Held, LockError> {
-        match self.mode.recipe {
+    pub async fn acquire(
+        &self,
+        access: Access,
+        skus: &[Sku],
+        deadline: Instant,
+        label: &Label,
+    ) -> Result<Held, LockError> {
+        match self.mode.lock {
             None => Ok(Held::nothing()),
-            Some(recipe) => zookeeper::acquire(&self.session, recipe, skus, deadline, label).await,
+            Some(kind) => zookeeper::acquire(&self.session, kind, access, skus, deadline, label).await,
         }
     }
 }
@@ -135,7 +156,7 @@ mod tests {
     #[test]
     fn only_modes_with_a_token_may_be_fenced() {
         for mode in MODES {
-            assert_eq!(mode.writers.contains(&Writer::Fenced), mode.recipe.is_some(), "{}", mode.name);
+            assert_eq!(mode.writers.contains(&Writer::Fenced), mode.lock.is_some(), "{}", mode.name);
             assert_eq!(super::mode(mode.name), Some(mode));
         }
     }

@@ -1,9 +1,9 @@
 //! Locks on ZooKeeper, one per SKU. A lost queue place is taken again within the same deadline.
 
 use tokio::time::Instant;
-use zk_locks::{Acquire, AcquireError, Lock, Recipe, Session};
+use zk_locks::{Access, Acquire, AcquireError, Lock, Session};
 
-use super::{Held, Hold, Label, LockError};
+use super::{Held, Hold, Kind, Label, LockError};
 use crate::domain::Sku;
 
 /// The lock of a SKU. The prefix makes `.` and `..` legal node names and leaves room for other kinds of locks.
@@ -13,14 +13,15 @@ pub(super) fn path(sku: &Sku) -> String {
 
 pub(super) async fn acquire(
     session: &Session,
-    recipe: Recipe,
+    kind: Kind,
+    access: Access,
     skus: &[Sku],
     deadline: Instant,
     label: &Label,
 ) -> Result<Held, LockError> {
     let started = Instant::now();
     loop {
-        match acquire_all(session, recipe, skus, deadline, label).await {
+        match acquire_all(session, kind, access, skus, deadline, label).await {
             Ok(holds) => return Ok(Held::new(holds, started.elapsed())),
             // The locks taken so far went with the attempt: the session they belonged to may be gone.
             Err((sku, error)) if error.is_retryable() && Instant::now() < deadline => {
@@ -33,14 +34,15 @@ pub(super) async fn acquire(
 
 async fn acquire_all(
     session: &Session,
-    recipe: Recipe,
+    kind: Kind,
+    access: Access,
     skus: &[Sku],
     deadline: Instant,
     label: &Label,
 ) -> Result<Vec<Hold>, (Sku, AcquireError)> {
     let mut holds = Vec::with_capacity(skus.len());
     for sku in skus {
-        let lock = lock(session, recipe, sku);
+        let lock = lock(session, kind, access, sku);
         let mut acquire = Acquire::until(deadline).with_label(label.text.clone());
         if let Some(traceparent) = &label.traceparent {
             acquire = acquire.with_traceparent(traceparent.clone());
@@ -51,8 +53,18 @@ async fn acquire_all(
     Ok(holds)
 }
 
-fn lock(session: &Session, recipe: Recipe, sku: &Sku) -> Lock {
-    session.mutex(recipe, &path(sku)).expect("a SKU has only characters that a path may have")
+fn lock(session: &Session, kind: Kind, access: Access, sku: &Sku) -> Lock {
+    let path = path(sku);
+    let lock = match (kind, access) {
+        (Kind::Mutex(recipe), _) => session.mutex(recipe, &path),
+        (Kind::ReadWrite(recipe), Access::Read) => {
+            session.rw_lock(recipe, &path).map(|lock| lock.read_lock().clone())
+        }
+        (Kind::ReadWrite(recipe), Access::Write) => {
+            session.rw_lock(recipe, &path).map(|lock| lock.write_lock().clone())
+        }
+    };
+    lock.expect("a SKU has only characters that a path may have")
 }
 
 fn translate(session: &Session, sku: Sku, error: AcquireError) -> LockError {

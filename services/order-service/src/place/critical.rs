@@ -11,7 +11,7 @@ use tracing::{Instrument, Span, field::Empty};
 use super::{Failure, Service, harness::Job};
 use crate::{
     domain::{Command, Keyed, Kind, Sku},
-    lockers::{Held, Hold, Label, Writer},
+    lockers::{Access, Held, Hold, Label, Writer},
     store::{Decided, Entry, Incident, IncidentKind, Reply, WriteError, Writing, Written},
     telemetry,
 };
@@ -78,7 +78,7 @@ async fn enter(service: &Service, job: &Job, command: &Command) -> Result<Held, 
         None => command.kind().as_str().to_owned(),
     };
     let label = Label { traceparent: telemetry::traceparent(), text };
-    Ok(service.locker.acquire(&command.skus(), job.deadline, &label).await?)
+    Ok(service.locker.acquire(Access::Write, &command.skus(), job.deadline, &label).await?)
 }
 
 async fn inside(

@@ -19,7 +19,7 @@ use super::{Failure, Service};
 use crate::{
     lockers::Held,
     problem::Standing,
-    store::{Gate, Incident, IncidentKind, Reply, StoreError},
+    store::{Gate, Incident, IncidentKind, Reply},
     telemetry::{self, Metrics},
 };
 
@@ -130,14 +130,15 @@ where
 }
 
 /// A read: bounded, and on the runtime that owns the connections.
-pub async fn read<T, F>(
+pub async fn read<T, E, F>(
     service: &Arc<Service>,
     arrived: Instant,
     query: impl FnOnce(Arc<Service>, Instant) -> F,
 ) -> Result<T, Failure>
 where
     T: Send + 'static,
-    F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    E: Into<Failure> + Send + 'static,
+    F: Future<Output = Result<T, E>> + Send + 'static,
 {
     let deadline = arrived + service.lock_wait;
     if let Some(reason) = service.health.database_is_down() {
@@ -146,7 +147,7 @@ where
     }
     let task = service.tasks.spawn(query(Arc::clone(service), deadline).instrument(Span::current()));
     match timeout_at(deadline + MARGIN, task).await {
-        Ok(Ok(result)) => result.map_err(Failure::from),
+        Ok(Ok(result)) => result.map_err(Into::into),
         Ok(Err(error)) => {
             super::failure::log_bug(&error);
             Err(Failure::Bug(Standing::NotPlaced))

@@ -30,7 +30,7 @@ pub use cancel::cancel_order;
 pub use failure::Failure;
 pub use harness::{Answer, MARGIN, read};
 pub use order::place_order;
-pub use stock::{restock, set_stock};
+pub use stock::{consistent_stock, restock, set_stock};
 
 use crate::{
     health::Health,

@@ -13,9 +13,28 @@ use super::{
 };
 use crate::{
     domain::{Command, IdempotencyKey, OnHand, Quantity, Sku},
-    lockers::Held,
-    store::Decided,
+    lockers::{Access, Held, Label},
+    store::{Decided, StockRow},
+    telemetry,
 };
+
+/// Reads the stock of a SKU under its read lock: no change that was acknowledged before is missing, and none is under way
+/// while it is read. In modes whose lock readers do not share it waits like a writer; in mode `none` it is a plain read.
+///
+/// # Cancel safety
+/// The lock and the place in its queue are given up in the background.
+pub async fn consistent_stock(
+    service: &Service,
+    sku: &Sku,
+    until: Instant,
+) -> Result<Option<StockRow>, Failure> {
+    service.admitted(until).await?;
+    let label = Label { traceparent: telemetry::traceparent(), text: "read".to_owned() };
+    let held = service.locker.acquire(Access::Read, std::slice::from_ref(sku), until, &label).await?;
+    let row = service.store.stock(sku, until).await;
+    held.release(&service.metrics).await;
+    Ok(row?)
+}
 
 /// Sets the stock of a SKU, and creates the SKU.
 ///

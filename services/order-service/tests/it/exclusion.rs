@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 
-use crate::support::{World, clients};
+use crate::support::{World, clients, until_held};
 
 async fn last_unit(mode: &str) -> (World, Vec<u16>) {
     let world = World::new().await;
@@ -18,12 +18,39 @@ async fn last_unit(mode: &str) -> (World, Vec<u16>) {
 /// Case 34.
 #[tokio::test]
 async fn the_last_unit_is_sold_once_in_every_mode_with_a_lock() {
-    for mode in ["zk-fair", "zk-simple"] {
+    for mode in ["zk-fair", "zk-simple", "zk-rw", "zk-rw-broadcast"] {
         let (world, statuses) = last_unit(mode).await;
         let sold = statuses.iter().filter(|status| **status == 201).count();
         let refused = statuses.iter().filter(|status| **status == 409).count();
         assert_eq!((sold, refused), (1, 99), "{mode}: {statuses:?}");
         assert_eq!(world.scalar("SELECT on_hand FROM stock").await, 0, "{mode}");
+        world.assert_sound().await;
+    }
+}
+
+/// A consistent read waits for the order that is under way, and readers do not wait for one another.
+#[tokio::test]
+async fn a_consistent_read_waits_for_writers_and_not_for_readers() {
+    for mode in ["zk-rw", "zk-rw-broadcast"] {
+        let world = World::new().await;
+        let fleet = world.fleet(mode, |config| config.replicas = 2).await;
+        let clients = clients(&fleet);
+        clients[0].set("a", 10).await;
+        clients[0].set_work(700).await;
+        let reads = async {
+            until_held(&world.zookeeper, "a").await;
+            let plain = clients[1].get("/stock/a").await;
+            let consistent = join_all((0..8).map(|_| clients[1].get("/stock/a?consistent=true"))).await;
+            (plain, consistent)
+        };
+        let (order, (plain, consistent)) = tokio::join!(clients[0].order(&[("a", 4)], None), reads);
+        assert_eq!(order.status, 201, "{order:?}");
+        assert_eq!(plain.json["on_hand"], 10, "{mode}: a plain read does not wait");
+        for read in consistent {
+            assert_eq!((read.status, &read.json["on_hand"]), (200, &6.into()), "{mode}: {read:?}");
+        }
+        let wrong = clients[1].get("/stock/a?consistent=maybe").await;
+        assert_eq!((wrong.status, &wrong.json["field"]), (422, &"consistent".into()), "{wrong:?}");
         world.assert_sound().await;
     }
 }
