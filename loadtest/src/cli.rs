@@ -114,6 +114,9 @@ struct Common {
     /// Seconds the final pass may take to settle unknown outcomes.
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=3600))]
     settle: u64,
+    /// A collector, as OTLP over HTTP, that gets the root span of every request once the load is over.
+    #[arg(long, value_name = "URL", value_parser = host, env = "LOADTEST_TRACES_TO")]
+    traces_to: Option<String>,
 }
 
 /// Where results go besides the history.
@@ -121,6 +124,7 @@ struct Common {
 pub(crate) struct Output {
     pub(crate) summary: Option<PathBuf>,
     pub(crate) json: bool,
+    pub(crate) traces_to: Option<String>,
 }
 
 impl Cli {
@@ -168,7 +172,7 @@ impl Common {
             attempt_timeout: Duration::from_millis(self.attempt_timeout_ms),
             settle: Duration::from_secs(self.settle),
         };
-        (config, Output { summary: self.summary, json: self.json })
+        (config, Output { summary: self.summary, json: self.json, traces_to: self.traces_to })
     }
 }
 

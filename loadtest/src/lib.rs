@@ -6,6 +6,7 @@
 
 pub mod campaign;
 pub mod client;
+pub mod export;
 pub mod history;
 pub mod plan;
 pub mod pursue;

@@ -47,6 +47,13 @@ async fn load(cli: Cli) -> anyhow::Result<()> {
     let (config, output) = cli.into_config();
     tokio::spawn(stop_on_sigterm());
     let done = loadtest::run::run(&config, |time, progress| show::progress(&config, time, progress)).await?;
+    if let Some(collector) = &output.traces_to {
+        let records = loadtest::history::read(&config.history)?;
+        // The load ran all the same; whoever looks for traces will miss their roots.
+        if let Err(error) = loadtest::export::export(collector, &records).await {
+            eprintln!("loadtest: traces have no roots: {:#}", anyhow::Error::from(error));
+        }
+    }
     let json = show::json(&done)?;
     if let Some(path) = &output.summary {
         std::fs::write(path, format!("{json}\n"))
