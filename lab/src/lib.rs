@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod experiments;
 pub mod faults;
+pub mod fences;
 pub mod guard;
 pub mod limits;
 pub mod progress;

@@ -17,6 +17,9 @@ use crate::session::Member;
 use crate::session::member;
 use crate::turn;
 
+/// Begins the name of a node that is made only to see its token.
+const PROBE: &str = "lockstock-token-";
+
 /// A lock directory and its queue.
 #[derive(Debug, Clone, Serialize)]
 pub struct LockView {
@@ -178,6 +181,40 @@ impl Inspector {
             Ok(()) => Ok(true),
             Err(zk::Error::NoNode) => Ok(false),
             Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// The token that a lock acquired now would have, at the least. Tokens in the hands of others that are higher come
+    /// from an ensemble whose data is gone.
+    ///
+    /// Makes an ephemeral node `<chroot>/lockstock-token-<guid>` and removes it.
+    ///
+    /// # Errors
+    /// [`OperationError`] if a request fails.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: what is left of it ends with the inspector.
+    ///
+    /// # Cost
+    /// Two writes.
+    pub async fn token_now(&self) -> Result<i64, OperationError> {
+        let absolute = self.root.absolute(&format!("/{}{}", PROBE, uuid::Uuid::new_v4().simple()));
+        let failed = |operation, source| OperationError { operation, path: absolute.clone(), source };
+        let options = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
+        let stat = loop {
+            match self.client.create(&absolute, &[], &options).await {
+                Ok((stat, _)) => break stat,
+                Err(zk::Error::NoNode) => {
+                    let chroot = absolute.rsplit_once('/').map_or("", |(parent, _)| parent);
+                    let made = self.client.mkdir(chroot, &directory::CONTAINER).await;
+                    made.map_err(|source| failed("create", source))?;
+                }
+                Err(source) => return Err(failed("create", source)),
+            }
+        };
+        match self.client.delete(&absolute, None).await {
+            Ok(()) | Err(zk::Error::NoNode) => Ok(stat.czxid),
+            Err(source) => Err(failed("delete", source)),
         }
     }
 

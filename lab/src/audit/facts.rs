@@ -22,6 +22,8 @@ pub enum Kind {
     Restock,
     /// The stock was set.
     Set,
+    /// The fence was reset by an operator; the stock stayed as it was.
+    FenceReset,
 }
 
 /// A row of the ledger.
@@ -73,17 +75,21 @@ pub struct KeyRow {
 /// What was left once quiet, or at the end of the wait for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftLocks {
-    /// Full paths of nodes under the lock directories.
+    /// Full paths of nodes under the lock directories that were there all the time.
     pub nodes: Vec<String>,
-    /// Watches on the servers before the run, and now.
+    /// Whether there were others, which came while the audit waited: traffic.
+    pub passing: bool,
+    /// Watches on the servers before the run, and the fewest there were since.
     pub watches: Option<(u64, u64)>,
 }
 
 /// What was left open in the database once quiet, or at the end of the wait for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftSessions {
-    /// Sessions idle in a transaction, one description each.
+    /// Sessions that were idle in the same transaction all the time, one description each.
     pub transactions: Vec<String>,
+    /// Whether there were others, which came while the audit waited: traffic.
+    pub passing: bool,
     /// Granted advisory locks, one description each.
     pub advisory_locks: Vec<String>,
 }

@@ -53,14 +53,17 @@ pub struct Judged {
     pub keys: u64,
     /// Refusals for lack of stock that were compared with the ledger.
     pub refusals: u64,
-    /// Invariants whose source was not given.
+    /// Whether requests went on while the audit waited for quiet.
+    #[serde(default)]
+    pub traffic: bool,
+    /// Invariants whose source was not given, or that traffic kept from being judged.
     pub not_judged: Vec<Invariant>,
 }
 
 /// The figures, the findings behind them and the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditReport {
-    /// Valid, invalid, or unknown: there was no accepted order to judge.
+    /// Valid, invalid, or unknown: there was no accepted order to judge, or no quiet to judge in.
     pub verdict: Verdict,
     /// Units acknowledged, plus those still offered, beyond what there was.
     pub oversold: i64,
@@ -142,7 +145,7 @@ impl AuditReport {
     pub(super) fn conclude(mut self) -> Self {
         self.verdict = if !self.findings.is_empty() {
             Verdict::Invalid
-        } else if self.judged.accepted == 0 {
+        } else if self.judged.accepted == 0 || self.judged.traffic {
             Verdict::Unknown
         } else {
             Verdict::Valid

@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Who holds and who waits on each lock, since when, in which session and trace
     Locks(LocksArgs),
+    /// Rows that refuse every write because ZooKeeper's data was lost, and their reset
+    Fences(FencesArgs),
     /// The process behind `up`
     #[command(hide = true)]
     Supervise(SuperviseArgs),
@@ -184,7 +186,7 @@ pub(crate) struct OversellArgs {
 
 /// Which system to look at: the one that `up` left running, or any other.
 #[derive(Debug, Args)]
-pub(crate) struct AuditArgs {
+pub(crate) struct SystemArgs {
     /// The folder given to `up --run-dir`; without it and without addresses, the running stack
     #[arg(long, value_name = "DIR", conflicts_with_all = ["database_url", "zookeeper"])]
     pub(crate) run_dir: Option<PathBuf>,
@@ -194,9 +196,27 @@ pub(crate) struct AuditArgs {
     /// ZooKeeper: hosts and chroot
     #[arg(long, value_name = "HOSTS/CHROOT", requires = "database_url")]
     pub(crate) zookeeper: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    #[command(flatten)]
+    pub(crate) system: SystemArgs,
     /// History written by `loadtest --history`
     #[arg(long, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Tokens are ZooKeeper's transaction ids. When its data is lost they start low again, and every row that has seen a higher
+one refuses every write. Exit status: 0 none is ahead, or they were reset; 1 some are ahead.")]
+pub(crate) struct FencesArgs {
+    #[command(flatten)]
+    pub(crate) system: SystemArgs,
+    /// Set the fences that are ahead to 0, and note it in the ledger. Stop the replicas first
+    #[arg(long)]
+    pub(crate) reset: bool,
 }
 
 #[derive(Debug, Args)]
@@ -210,4 +230,11 @@ pub(crate) struct LocksArgs {
     /// Look again and again until Ctrl-C
     #[arg(long)]
     pub(crate) watch: bool,
+    /// Remove a contender's node whose owner is gone for good, for example
+    /// /locks/stock:sku-1/_c_5f…-lock-0000000007. A living owner is told that it lost the lock
+    #[arg(long, value_name = "PATH/NODE", requires = "token", conflicts_with = "watch")]
+    pub(crate) remove: Option<String>,
+    /// The node's token as `lockstock locks` shows it: nobody else's node is removed by mistake
+    #[arg(long, requires = "remove")]
+    pub(crate) token: Option<i64>,
 }

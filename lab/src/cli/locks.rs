@@ -1,4 +1,4 @@
-//! `locks`: who holds and who waits on each path.
+//! `locks`: who holds and who waits on each path; removes a node whose owner is gone.
 
 use std::time::Duration;
 
@@ -23,8 +23,11 @@ struct Document<'a> {
 pub(crate) async fn locks(context: &Context, args: &LocksArgs) -> Outcome {
     let connect = match &args.zookeeper {
         Some(connect) => connect.clone(),
-        None => system::running(args.run_dir.as_deref())?.zookeeper,
+        None => system::running(args.run_dir.as_deref())?.zookeeper.connect,
     };
+    if let (Some(node), Some(token)) = (&args.remove, args.token) {
+        return remove(context, node, token, &connect).await;
+    }
     tokio::select! {
         outcome = show(context, args, &connect) => outcome,
         // Looking on and on is ended by nothing else.
@@ -33,6 +36,25 @@ pub(crate) async fn locks(context: &Context, args: &LocksArgs) -> Outcome {
             Err(Stop::Signal(signal, super::UNTOUCHED.into()))
         }
     }
+}
+
+async fn remove(context: &Context, node: &str, token: i64, connect: &str) -> Outcome {
+    let Some((path, name)) =
+        node.rsplit_once('/').filter(|(path, name)| path.starts_with('/') && !name.is_empty())
+    else {
+        return Err(Stop::Usage(format!("--remove {node}: not a path such as /locks/stock:sku-1/<node>")));
+    };
+    let inspector = Inspector::connect(connect).await?;
+    let removed = inspector.remove(path, name, token).await?;
+    inspector.close().await;
+    context.result(&serde_json::json!({ "node": node, "token": token, "removed": removed }), || {
+        if removed {
+            format!("removed {node}")
+        } else {
+            format!("no {node} with token {token}: nothing was removed")
+        }
+    })?;
+    Ok(if removed { Exit::Valid } else { Exit::Invalid })
 }
 
 async fn show(context: &Context, args: &LocksArgs, connect: &str) -> Outcome {
@@ -51,7 +73,7 @@ async fn show(context: &Context, args: &LocksArgs, connect: &str) -> Outcome {
 }
 
 fn text(views: &[LockView]) -> String {
-    let head = ["lock", "place", "instance", "session", "token", "for", "trace"].map(str::to_owned);
+    let head = ["lock", "place", "node", "instance", "session", "token", "for", "trace"].map(str::to_owned);
     let now = OffsetDateTime::now_utc();
     let rows: Vec<Vec<String>> =
         views.iter().flat_map(|view| view.entries.iter().map(|entry| row(&view.path, entry, now))).collect();
@@ -70,6 +92,7 @@ fn row(path: &str, entry: &LockEntry, now: OffsetDateTime) -> Vec<String> {
     vec![
         path.to_owned(),
         place,
+        entry.node.clone(),
         entry.instance.clone().unwrap_or_else(dash),
         format!("{:#x}", entry.session_id),
         entry.token.to_string(),

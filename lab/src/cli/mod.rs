@@ -4,6 +4,7 @@ mod args;
 mod audit;
 mod demo;
 mod down;
+mod fences;
 mod locks;
 mod outcome;
 mod run;
@@ -94,6 +95,10 @@ async fn dispatch(cli: Cli) -> Outcome {
         Command::Status(args) => interruptible(&context, status::status(&context, &args), UNTOUCHED).await,
         Command::Run(RunCommand::Oversell(args)) => run::oversell(&context, &args).await,
         Command::Audit(args) => interruptible(&context, audit::audit(&context, &args), UNTOUCHED).await,
+        Command::Fences(args) => {
+            let left = "fences were reset all or not at all; ask again without --reset";
+            interruptible(&context, fences::fences(&context, &args), left).await
+        }
         Command::Locks(args) => locks::locks(&context, &args).await,
     }
 }

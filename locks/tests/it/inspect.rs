@@ -37,6 +37,24 @@ async fn holders_and_waiters_are_named_in_order() {
     inspector.close().await;
 }
 
+/// Between two holders' tokens lies what the ensemble says of itself, and the question leaves nothing.
+#[tokio::test]
+async fn the_token_of_now_is_between_those_before_and_after() {
+    let place = Place::new().await;
+    let session = place.session("one").await;
+    let inspector = Inspector::connect(&place.connect).await.unwrap();
+    let before = lock(&session, FAIR).acquire(soon()).await.unwrap();
+    let now = inspector.token_now().await.unwrap();
+    let earlier = before.token();
+    before.release().await.unwrap();
+    let after = lock(&session, FAIR).acquire(soon()).await.unwrap();
+    assert!(earlier < now && now < after.token(), "{earlier} < {now} < {}", after.token());
+    after.release().await.unwrap();
+    let left = inspector.locks("/").await.unwrap();
+    assert!(left.iter().all(|lock| !lock.path.contains("token")), "{left:?}");
+    inspector.close().await;
+}
+
 /// Case 9: a stale lowest child blocks everyone until an operator removes it.
 #[tokio::test]
 async fn an_operator_can_remove_a_stale_node() {

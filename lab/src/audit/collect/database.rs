@@ -63,6 +63,7 @@ fn ledger_row(row: RawLedgerRow) -> Result<LedgerRow, CollectError> {
         "cancel" => Kind::Cancel,
         "restock" => Kind::Restock,
         "set" => Kind::Set,
+        "fence-reset" => Kind::FenceReset,
         _ => return Err(CollectError::Kind { id, kind }),
     };
     Ok(LedgerRow { id, sku, kind, order_id, delta, on_hand_after, token, lock_node, at })

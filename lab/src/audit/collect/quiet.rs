@@ -1,9 +1,13 @@
 //! Waits until nothing is left of the traffic, or until the time is up, and says what is left then.
+//!
+//! Left is what was there at every look. What comes and goes while the audit waits is traffic, and no fault.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use sqlx::{PgConnection, Postgres, pool::PoolConnection};
 use tokio::time::Instant;
+use zk_locks::LockEntry;
 
 use super::CollectError;
 use crate::audit::{
@@ -14,8 +18,7 @@ use crate::audit::{
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 const TRANSACTIONS: &str = "\
-    SELECT format('%s pid %s, %s for %s ms, last: %s', application_name, pid, state,
-                  (extract(epoch FROM clock_timestamp() - state_change) * 1000)::bigint, left(query, 80))
+    SELECT format('%s pid %s, %s, begun %s, last: %s', application_name, pid, state, xact_start, left(query, 80))
     FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
       AND state LIKE 'idle in transaction%'
@@ -42,23 +45,56 @@ pub(super) async fn wait(
     let acquired = inputs.database.acquire().await;
     let mut connection: PoolConnection<Postgres> =
         acquired.map_err(|source| CollectError::Database { what: "sessions", source })?;
+    let mut stayed = Stayed::default();
     loop {
-        let sessions = sessions(&mut connection).await?;
+        let mut sessions = sessions(&mut connection).await?;
         let at_work: i64 = sqlx::query_scalar(AT_WORK)
             .fetch_one(&mut *connection)
             .await
             .map_err(|source| CollectError::Database { what: "sessions", source })?;
-        let locks = match &inputs.locks {
+        let mut locks = match &inputs.locks {
             Some(locks) => Some(look(locks).await?),
             None => None,
         };
         let quiet =
             at_work == 0 && sessions == LeftSessions::default() && locks.as_ref().is_none_or(is_quiet);
+        stayed.look(&mut sessions, locks.as_mut());
         if quiet || Instant::now() >= deadline {
             return Ok((Some(sessions), locks));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
+}
+
+/// What has been there at every look so far.
+#[derive(Default)]
+struct Stayed {
+    transactions: Option<BTreeSet<String>>,
+    nodes: Option<BTreeSet<String>>,
+    watches: Option<u64>,
+}
+
+impl Stayed {
+    /// Takes out what was not there before, and says that there was such a thing.
+    fn look(&mut self, sessions: &mut LeftSessions, locks: Option<&mut LeftLocks>) {
+        sessions.passing = keep(&mut self.transactions, &mut sessions.transactions);
+        if let Some(locks) = locks {
+            locks.passing = keep(&mut self.nodes, &mut locks.nodes);
+            if let Some((_, now)) = &mut locks.watches {
+                *now = self.watches.map_or(*now, |fewest| fewest.min(*now));
+                self.watches = Some(*now);
+            }
+        }
+    }
+}
+
+fn keep(stayed: &mut Option<BTreeSet<String>>, now: &mut Vec<String>) -> bool {
+    let there = now.len();
+    if let Some(stayed) = stayed {
+        now.retain(|one| stayed.contains(one));
+    }
+    *stayed = Some(now.iter().cloned().collect());
+    now.len() < there
 }
 
 fn is_quiet(left: &LeftLocks) -> bool {
@@ -71,7 +107,7 @@ async fn sessions(connection: &mut PgConnection) -> Result<LeftSessions, Collect
     let transactions = transactions.await.map_err(cannot("sessions"))?;
     let advisory_locks = sqlx::query_scalar(ADVISORY_LOCKS).fetch_all(&mut *connection);
     let advisory_locks = advisory_locks.await.map_err(cannot("advisory locks"))?;
-    Ok(LeftSessions { transactions, advisory_locks })
+    Ok(LeftSessions { transactions, advisory_locks, passing: false })
 }
 
 /// Contenders, and anything else below a lock directory: those are the direct children of the root.
@@ -83,11 +119,13 @@ async fn look(locks: &Locks<'_>) -> Result<LeftLocks, CollectError> {
         if below.contains('/') {
             nodes.push(view.path.clone());
         }
-        nodes.extend(view.entries.iter().map(|entry| format!("{}/{}", view.path, entry.node)));
+        // With the token: nodes of the simple recipe all have one name.
+        let named = |entry: &LockEntry| format!("{}/{}, token {}", view.path, entry.node, entry.token);
+        nodes.extend(view.entries.iter().map(named));
     }
     let watches = match &locks.watches {
         Some(watches) => Some((watches.baseline, (watches.now)().await.map_err(CollectError::Watches)?)),
         None => None,
     };
-    Ok(LeftLocks { nodes, watches })
+    Ok(LeftLocks { nodes, watches, passing: false })
 }

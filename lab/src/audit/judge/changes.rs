@@ -23,7 +23,7 @@ pub(super) fn check(
         let (kind, units) = match row.kind {
             Kind::Set => (Change::Set, row.on_hand_after),
             Kind::Restock => (Change::Restock, row.delta),
-            Kind::Order | Kind::Cancel => continue,
+            Kind::Order | Kind::Cancel | Kind::FenceReset => continue,
         };
         rows.entry((kind, &row.sku, units)).or_default().push(row);
     }

@@ -25,7 +25,7 @@ impl Commits {
             let op = match row.kind {
                 Kind::Order => Op::Order,
                 Kind::Cancel => Op::Cancel,
-                Kind::Restock | Kind::Set => return None,
+                Kind::Restock | Kind::Set | Kind::FenceReset => return None,
             };
             let at = replies.get(&(op, row.order_id.as_deref()?))?;
             Some((row.id, *at))

@@ -65,6 +65,7 @@ pub fn judge(facts: &Facts, tolerance: Tolerance) -> AuditReport {
         accepted: accepted as u64,
         keys: keys.len() as u64,
         refusals: 0,
+        traffic: false,
         not_judged: Vec::new(),
     });
     let timelines = Timelines::of(facts);

@@ -1,15 +1,20 @@
-//! I3: per SKU, tokens never go down, and each new holder's token is higher.
+//! I3: per SKU, tokens never go down, and each new holder's token is higher. After an operator's reset of the fence
+//! they may begin anew.
 
 use std::collections::HashMap;
 
 use super::{AuditReport, Invariant};
-use crate::audit::facts::{Facts, LedgerRow};
+use crate::audit::facts::{Facts, Kind, LedgerRow};
 
 pub(super) fn check(facts: &Facts, report: &mut AuditReport) {
     let mut highest: HashMap<&str, &LedgerRow> = HashMap::new();
     let mut rows: Vec<&LedgerRow> = facts.ledger.iter().collect();
     rows.sort_by_key(|row| row.id);
     for row in rows {
+        if row.kind == Kind::FenceReset {
+            highest.remove(row.sku.as_str());
+            continue;
+        }
         let Some(token) = row.token else {
             if facts.tokens_expected {
                 report.untokened += 1;

@@ -228,6 +228,8 @@ proptest! {
         prop_assert_eq!(found(&facts).token_regressions, 1, "two holders with one token");
         facts.ledger[at].token = None;
         prop_assert_eq!(found(&facts).untokened, 1);
+        facts.ledger[at].kind = Kind::FenceReset;
+        prop_assert_eq!(judge(&facts, Tolerance::default()).untokened, 0, "a reset has no token");
     }
 
     #[test]

@@ -124,6 +124,33 @@ async fn locks_and_watches_that_are_left_are_found() {
     assert!(report.leftover_watches > 0, "a holder watches its own node: {report:?}");
 
     guard.release().await.expect("releases");
+
+    // Locks that come and go while the audit waits are traffic: neither a fault nor a clean bill.
+    let mut traffic = tokio::spawn({
+        let mutex = session.mutex(Recipe::Simple, "/locks/stock:sku-2").expect("a path");
+        async move {
+            loop {
+                let guard = mutex.acquire(Acquire::within(Duration::from_secs(10))).await.expect("acquires");
+                tokio::time::sleep(Duration::from_millis(150)).await;
+                guard.release().await.expect("releases");
+            }
+        }
+    });
+    let mut unknown = None;
+    while unknown.is_none() {
+        let report = tokio::select! {
+            report = look(Duration::from_secs(2)) => report.expect("an audit"),
+            ended = &mut traffic => panic!("{ended:?}"),
+        };
+        assert_ne!(report.verdict, Verdict::Invalid, "{report:?}");
+        // A look may fall between two locks; then it was quiet.
+        unknown = (report.verdict == Verdict::Unknown).then_some(report);
+    }
+    let report = unknown.expect("seen");
+    assert!(report.judged.traffic && report.judged.not_judged == [Invariant::I4], "{report:?}");
+    traffic.abort();
+    let _aborted = traffic.await;
+
     let report = look(patient).await.expect("an audit");
     assert_eq!(report.verdict, Verdict::Valid, "{report:?}");
     inspector.close().await;

@@ -102,7 +102,7 @@ impl World {
             .map(|(sku, on_hand)| StockRow { sku: sku.clone(), on_hand: *on_hand })
             .collect();
         world.facts.tokens_expected = true;
-        world.facts.locks = Some(LeftLocks { nodes: Vec::new(), watches: Some((6, 6)) });
+        world.facts.locks = Some(LeftLocks { watches: Some((6, 6)), ..LeftLocks::default() });
         world.facts.sessions = Some(LeftSessions::default());
         world.facts
     }

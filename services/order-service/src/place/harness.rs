@@ -197,7 +197,7 @@ async fn explain(held: &Held, incident: Incident) -> Incident {
         fence = incident.fence,
         "the fence refuses the token of a lock that is held alone: tokens have started again below the fences in \
          the database. Was ZooKeeper's data wiped or replaced? Every write to this SKU is refused until its fence is \
-         reset by an operator."
+         reset: `lockstock fences`."
     );
     Incident { reason: "token-behind-fence-while-held", ..incident }
 }
