@@ -93,7 +93,7 @@ impl Inspector {
             let Some(children) = self.children(&path).await? else { continue };
             let (contenders, directories): (Vec<_>, Vec<_>) =
                 children.into_iter().partition(|child| is_contender(child));
-            if directories.is_empty() || !contenders.is_empty() {
+            if (directories.is_empty() && path != "/") || !contenders.is_empty() {
                 views.push(self.view(&path, &contenders).await?);
             }
             open.extend(directories.iter().map(|child| format!("{}/{child}", path.trim_end_matches('/'))));

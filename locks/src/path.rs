@@ -40,8 +40,12 @@ impl ConnectString {
         Ok(Self { hosts: hosts.to_owned(), chroot: chroot.to_owned() })
     }
 
+    /// The path below the chroot; `/` is the chroot itself.
     pub(crate) fn absolute(&self, path: &str) -> String {
-        format!("{}{path}", self.chroot)
+        match path {
+            "/" if !self.chroot.is_empty() => self.chroot.clone(),
+            _ => format!("{}{path}", self.chroot),
+        }
     }
 }
 
