@@ -77,6 +77,9 @@ pub enum Lost {
 }
 
 impl Lost {
+    /// Every reason.
+    pub const ALL: [Self; 4] = [Self::SessionExpired, Self::LeaseRunOut, Self::NodeDeleted, Self::Closed];
+
     /// A stable name for labels and reports.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -60,7 +60,7 @@ pub(super) async fn run(
             order_id: command.order_id(),
             token: Some(*token),
             fence: Some(*fence),
-            reason: "overtaken",
+            reason: telemetry::OVERTAKEN,
         }),
         _ => None,
     };
@@ -143,7 +143,10 @@ async fn work(service: &Service, job: &Job, command: &Command, held: &Held) -> R
         tokio::select! {
             biased;
             () = sleep(work) => Ok(()),
-            (sku, reason) = held.lost() => Err(Failure::LockLost { sku: sku.clone(), reason }),
+            (sku, reason) = held.lost() => {
+                telemetry::lock_lost(&Span::current(), sku.as_str(), reason.as_str());
+                Err(Failure::LockLost { sku: sku.clone(), reason })
+            }
             () = sleep_until(job.deadline) => Err(Failure::Deadline),
         }
     }
@@ -162,7 +165,10 @@ fn record(span: &Span, written: &Result<Written, WriteError>) {
         }
         Ok(Written::Refused { .. }) => "refused",
         Ok(Written::KeyTaken(_) | Written::AlreadyCancelled) => "done-before",
-        Err(WriteError::FencedOut { .. }) => "fenced-out",
+        Err(WriteError::FencedOut { token, fence, .. }) => {
+            telemetry::fenced_out(span, *token, *fence);
+            "fenced-out"
+        }
         Err(WriteError::GivenUp) => "given-up",
         Err(WriteError::Unknown) => "unknown",
         Err(_) => "failed",

@@ -199,5 +199,5 @@ async fn explain(held: &Held, incident: Incident) -> Incident {
          the database. Was ZooKeeper's data wiped or replaced? Every write to this SKU is refused until its fence is \
          reset: `lockstock fences`."
     );
-    Incident { reason: "token-behind-fence-while-held", ..incident }
+    Incident { reason: telemetry::TOKEN_BEHIND_FENCE, ..incident }
 }

@@ -69,9 +69,12 @@ fn role_label(role: Role) -> KeyValue {
 impl Metrics {
     /// Makes the instruments.
     pub fn new(meter: &Meter) -> Self {
-        let counter = |name: MetricName| meter.u64_counter(name.name).with_unit(name.unit).build();
+        let counter = |name: MetricName| {
+            meter.u64_counter(name.name).with_unit(name.unit).with_description(name.help).build()
+        };
         let histogram = |name: MetricName, buckets: &[f64]| {
-            meter.f64_histogram(name.name).with_unit(name.unit).with_boundaries(buckets.to_vec()).build()
+            let histogram = meter.f64_histogram(name.name).with_unit(name.unit).with_description(name.help);
+            histogram.with_boundaries(buckets.to_vec()).build()
         };
         let metrics = Self {
             lock_wait: histogram(names::LOCK_WAIT, WAIT_BUCKETS),
@@ -84,7 +87,21 @@ impl Metrics {
             now: Arc::default(),
         };
         metrics.observe_locks(meter);
+        metrics.begin_at_zero();
         metrics
+    }
+
+    /// What has not happened yet is there with a 0, so that the first time is a rise that an alert sees.
+    fn begin_at_zero(&self) {
+        for role in Role::ALL {
+            for reason in Lost::ALL {
+                self.lock_lost.add(0, &[role_label(role), KeyValue::new("reason", reason.as_str())]);
+            }
+        }
+        for reason in [names::OVERTAKEN, names::TOKEN_BEHIND_FENCE] {
+            self.fenced.add(0, &[KeyValue::new("reason", reason)]);
+        }
+        self.release_pending.add(0, &[]);
     }
 
     fn observe_locks(&self, meter: &Meter) {
@@ -205,6 +222,6 @@ impl Now {
 type Observe<'a> = dyn Fn(f64, &[KeyValue]) + 'a;
 
 fn observable(meter: &Meter, name: MetricName, read: impl Fn(&Observe<'_>) + Send + Sync + 'static) {
-    let gauge = meter.f64_observable_gauge(name.name).with_unit(name.unit);
+    let gauge = meter.f64_observable_gauge(name.name).with_unit(name.unit).with_description(name.help);
     gauge.with_callback(move |observer| read(&|value, labels| observer.observe(value, labels))).build();
 }

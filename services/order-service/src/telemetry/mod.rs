@@ -10,8 +10,8 @@ mod setup;
 mod trace;
 
 pub use metrics::{Metrics, Sources};
-pub use names::{METRICS, MetricKind, MetricName};
+pub use names::{METRICS, MetricKind, MetricName, OVERTAKEN, TOKEN_BEHIND_FENCE};
 pub use observer::LockObserver;
 pub(crate) use setup::encode;
 pub use setup::{Telemetry, TelemetryError};
-pub use trace::{span_context, trace_id, traceparent};
+pub use trace::{fenced_out, lock_lost, span_context, trace_id, traceparent};

@@ -32,37 +32,63 @@ pub struct MetricName {
     pub unit: &'static str,
     /// How it adds up.
     pub kind: MetricKind,
+    /// What `# HELP` says.
+    pub help: &'static str,
 }
 
-const fn counter(name: &'static str, unit: &'static str) -> MetricName {
-    MetricName { name, unit, kind: MetricKind::Counter }
+const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> MetricName {
+    MetricName { name, unit, kind: MetricKind::Counter, help }
 }
 
-const fn gauge(name: &'static str, unit: &'static str) -> MetricName {
-    MetricName { name, unit, kind: MetricKind::Gauge }
+const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> MetricName {
+    MetricName { name, unit, kind: MetricKind::Gauge, help }
 }
 
-const fn histogram(name: &'static str, unit: &'static str) -> MetricName {
-    MetricName { name, unit, kind: MetricKind::Histogram }
+const fn histogram(name: &'static str, unit: &'static str, help: &'static str) -> MetricName {
+    MetricName { name, unit, kind: MetricKind::Histogram, help }
 }
 
-pub(super) const LOCK_WAIT: MetricName = histogram("lock.wait.duration", "s");
-pub(super) const LOCK_HOLD: MetricName = histogram("lock.hold.duration", "s");
-pub(super) const LOCK_WAITING: MetricName = gauge("lock.waiting", "{waiter}");
-pub(super) const LOCK_HELD: MetricName = gauge("lock.held", "{lock}");
-pub(super) const LOCK_WAIT_LONGEST: MetricName = gauge("lock.wait.longest", "s");
-pub(super) const LOCK_LOST: MetricName = counter("lock.lost", "{lock}");
-pub(super) const LOCK_RELEASE_PENDING: MetricName = counter("lock.release.pending", "{lock}");
-pub(super) const FENCED: MetricName = counter("order.fenced_writes", "{write}");
-pub(super) const REQUESTS: MetricName = counter("order.requests", "{request}");
-pub(super) const REQUEST_DURATION: MetricName = histogram("order.request.duration", "s");
-pub(super) const IN_FLIGHT: MetricName = gauge("order.requests.in_flight", "{request}");
-pub(super) const POOL: MetricName = gauge("db.pool.connections", "{connection}");
-pub(super) const SESSION_STATE: MetricName = gauge("zookeeper.session.state", "{session}");
-pub(super) const LIMIT_REQUESTS: MetricName = gauge("order.limit.requests", "{request}");
-pub(super) const LIMIT_CONNECTIONS: MetricName = gauge("order.limit.db_connections", "{connection}");
-pub(super) const LIMIT_LOCK_WAIT: MetricName = gauge("order.limit.lock_wait", "s");
-pub(super) const LIMIT_BODY: MetricName = gauge("order.limit.body", "By");
+pub(super) const LOCK_WAIT: MetricName = histogram(
+    "lock.wait.duration",
+    "s",
+    "time from asking for a lock to having it or to an error, by outcome",
+);
+pub(super) const LOCK_HOLD: MetricName =
+    histogram("lock.hold.duration", "s", "time from having a lock to its release");
+pub(super) const LOCK_WAITING: MetricName =
+    gauge("lock.waiting", "{waiter}", "attempts that wait for a lock now");
+pub(super) const LOCK_HELD: MetricName = gauge("lock.held", "{lock}", "locks held now");
+pub(super) const LOCK_WAIT_LONGEST: MetricName =
+    gauge("lock.wait.longest", "s", "the longest wait that has not ended yet");
+pub(super) const LOCK_LOST: MetricName =
+    counter("lock.lost", "{lock}", "locks lost while they were held, by reason");
+pub(super) const LOCK_RELEASE_PENDING: MetricName = counter(
+    "lock.release.pending",
+    "{lock}",
+    "releases that were not confirmed in time and went on in the background",
+);
+pub(super) const FENCED: MetricName =
+    counter("order.fenced_writes", "{write}", "writes that the fence refused, by reason");
+pub(super) const REQUESTS: MetricName =
+    counter("order.requests", "{request}", "changes of stock asked for, by outcome");
+pub(super) const REQUEST_DURATION: MetricName =
+    histogram("order.request.duration", "s", "time from the arrival of a change to its answer");
+pub(super) const IN_FLIGHT: MetricName = gauge("order.requests.in_flight", "{request}", "requests in flight");
+pub(super) const POOL: MetricName =
+    gauge("db.pool.connections", "{connection}", "connections to the database, by state");
+pub(super) const SESSION_STATE: MetricName =
+    gauge("zookeeper.session.state", "{session}", "1 for the state that the ZooKeeper session is in");
+pub(super) const LIMIT_REQUESTS: MetricName =
+    gauge("order.limit.requests", "{request}", "limit of requests in flight");
+pub(super) const LIMIT_CONNECTIONS: MetricName =
+    gauge("order.limit.db_connections", "{connection}", "limit of connections to the database");
+pub(super) const LIMIT_LOCK_WAIT: MetricName = gauge("order.limit.lock_wait", "s", "deadline of a change");
+pub(super) const LIMIT_BODY: MetricName = gauge("order.limit.body", "By", "limit of a request body");
+
+/// Reason of a refused write: a later holder has written.
+pub const OVERTAKEN: &str = "overtaken";
+/// Reason of a refused write: tokens have started again below the fence.
+pub const TOKEN_BEHIND_FENCE: &str = "token-behind-fence-while-held";
 
 /// All of them.
 pub const METRICS: &[MetricName] = &[

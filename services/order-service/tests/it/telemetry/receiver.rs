@@ -25,6 +25,10 @@ pub(super) struct Span {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) links: Vec<String>,
+    /// Names of the events.
+    pub(super) events: Vec<String>,
+    /// Description of the error; empty if there is none.
+    pub(super) error: String,
     pub(super) service: String,
     pub(super) instance: String,
     attributes: BTreeMap<String, String>,
@@ -36,6 +40,9 @@ impl Span {
         self.attributes.get(name).cloned().unwrap_or_default()
     }
 }
+
+/// Status code of a span that failed.
+const ERROR: i32 = 2;
 
 type Spans = Arc<Mutex<Vec<Span>>>;
 
@@ -130,6 +137,8 @@ impl TraceService for Collector {
                     start: span.start_time_unix_nano,
                     end: span.end_time_unix_nano,
                     links: span.links.iter().map(|link| hex(&link.span_id)).collect(),
+                    events: span.events.into_iter().map(|event| event.name).collect(),
+                    error: span.status.filter(|status| status.code == ERROR).unwrap_or_default().message,
                     service: service.clone(),
                     instance: instance.clone(),
                     attributes: attributes(span.attributes),
