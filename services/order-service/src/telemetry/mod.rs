@@ -3,6 +3,7 @@
 //! Promises the names of `observability/catalog.yaml`, no label that grows with SKUs, and a flush that is bounded even if
 //! the collector is down. Does not promise that a span arrives: a full queue drops.
 
+mod export;
 mod metrics;
 mod names;
 mod observer;

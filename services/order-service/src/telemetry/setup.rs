@@ -12,7 +12,14 @@ use opentelemetry_sdk::{
     Resource, metrics::SdkMeterProvider, propagation::TraceContextPropagator, trace::SdkTracerProvider,
 };
 use prometheus::{Registry, TextEncoder};
-use tracing_subscriber::{EnvFilter, Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{
+    EnvFilter, Layer,
+    filter::{FilterExt, Targets, filter_fn},
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
+
+use super::export::{SaidOnce, is_told};
 
 const SCOPE: &str = "order-service";
 
@@ -56,7 +63,8 @@ impl Telemetry {
         let exported = traces_are_exported(vars);
         let mut tracers = SdkTracerProvider::builder().with_resource(resource.clone());
         if exported {
-            tracers = tracers.with_batch_exporter(SpanExporter::builder().with_tonic().build()?);
+            tracers =
+                tracers.with_batch_exporter(SaidOnce::new(SpanExporter::builder().with_tonic().build()?));
         }
         let tracers = tracers.build();
         let registry = Registry::new();
@@ -79,7 +87,7 @@ impl Telemetry {
                     .flatten_event(true)
                     .with_span_list(false)
                     .with_writer(std::io::stderr)
-                    .with_filter(filter),
+                    .with_filter(filter.and(filter_fn(is_told))),
             )
             .try_init()?;
         if !exported {

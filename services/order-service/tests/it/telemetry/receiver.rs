@@ -54,7 +54,12 @@ pub(super) struct Receiver {
 
 impl Receiver {
     pub(super) fn start() -> Self {
-        let incoming = TcpIncoming::bind(([127, 0, 0, 1], 0).into()).expect("a port");
+        Self::at(0)
+    }
+
+    /// On a port that is known to be free; 0 finds one.
+    pub(super) fn at(port: u16) -> Self {
+        let incoming = TcpIncoming::bind(([127, 0, 0, 1], port).into()).expect("a port");
         let port = incoming.local_addr().expect("an address").port();
         let spans = Spans::default();
         let service = TraceServiceServer::new(Collector(Arc::clone(&spans)));
