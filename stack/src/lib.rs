@@ -27,7 +27,7 @@ pub use child::{Child, Exit};
 pub use fleet::{Fleet, FleetConfig, Replica};
 pub use postgres::Postgres;
 pub use programs::Missing;
-pub use proxy::{Cut, Proxy, Silence};
+pub use proxy::{Bytes, Cut, Frames, Message, Op, Plan, Proxy, Silence, Stage, Then, Trigger, When, seed};
 pub use run_dir::{RunDir, RunDirError};
 pub use spawn::Command;
 pub use stack::Stack;

@@ -121,6 +121,14 @@ impl ZooKeeper {
         Ok(try_join_all(counts).await?.into_iter().sum())
     }
 
+    /// The watches on nodes whose path begins so, on the servers that run: path and session of each.
+    pub async fn watches_below(&self, path: &str) -> Result<Vec<(String, i64)>, AskError> {
+        let running = (0..self.servers()).filter(|&i| self.server(i).is_running());
+        let answers = try_join_all(running.map(|i| self.four_letter(i, "wchp"))).await?;
+        let all = answers.iter().flat_map(|answer| four_letter::watches(answer));
+        Ok(all.filter(|(watched, _)| watched.starts_with(path)).collect())
+    }
+
     /// The server that leads (or stands alone), if there is one now.
     pub async fn leader(&self) -> Option<usize> {
         let modes = join_all((0..self.servers()).map(|i| self.mode(i))).await;

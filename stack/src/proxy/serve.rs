@@ -1,6 +1,10 @@
 //! The proxy's thread: listens, obeys, and starts a task for each connection.
 
-use std::{io, net::SocketAddr, sync::mpsc::SyncSender};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, mpsc::SyncSender},
+};
 
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -11,6 +15,7 @@ use tokio::{
 use crate::proxy::{
     Cut, Silence,
     carry::{Rule, carry},
+    script::Script,
 };
 
 /// What the owner asks of the thread.
@@ -29,6 +34,7 @@ pub(super) type Reply = SyncSender<io::Result<usize>>;
 pub(super) async fn serve(
     address: SocketAddr,
     target: SocketAddr,
+    script: Option<Arc<Script>>,
     mut inbox: UnboundedReceiver<(Ask, Reply)>,
     started: SyncSender<io::Result<()>>,
 ) {
@@ -49,7 +55,7 @@ pub(super) async fn serve(
             }
             Some(_) = connections.join_next() => {}
             client = accept(listener.as_ref()) => {
-                connections.spawn(carry(client, target, rule.subscribe()));
+                connections.spawn(carry(client, target, rule.subscribe(), script.clone()));
             }
         }
     }

@@ -3,6 +3,7 @@
 mod child;
 mod crash;
 mod fleet;
+mod frames;
 mod house_rules;
 mod postgres;
 mod programs;
