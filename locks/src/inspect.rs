@@ -84,6 +84,9 @@ impl Inspector {
     /// # Errors
     /// [`OperationError`] if a request fails; directories that vanish meanwhile are left out.
     ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
     /// # Cost
     /// One listing for each directory and one read for each contender.
     pub async fn locks(&self, path: &str) -> Result<Vec<LockView>, OperationError> {
@@ -106,6 +109,9 @@ impl Inspector {
     ///
     /// # Errors
     /// [`OperationError`] if a request fails.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
     pub async fn lock(&self, path: &str) -> Result<LockView, OperationError> {
         let mut children = self.children(path).await?.unwrap_or_default();
         children.retain(|child| is_contender(child));
@@ -116,6 +122,9 @@ impl Inspector {
     ///
     /// # Errors
     /// [`OperationError`] if a request fails.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
     ///
     /// # Cost
     /// One listing and one read, however long the queue is; again if the head left in between.
@@ -133,6 +142,9 @@ impl Inspector {
     ///
     /// # Errors
     /// [`OperationError`] if a request fails.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
     pub async fn members(&self) -> Result<Vec<Member>, OperationError> {
         member::list(&self.client, &self.root, None).await
     }
@@ -242,6 +254,9 @@ impl Inspector {
     }
 
     /// Ends the connection and waits, for a second at most, until the server has confirmed it.
+    ///
+    /// # Cancel safety
+    /// The connection ends all the same, without the confirmation.
     pub async fn close(self) {
         let mut states = self.client.state_watcher();
         drop(self.client);

@@ -73,7 +73,7 @@ async fn show(context: &Context, args: &LocksArgs, connect: &str) -> Outcome {
 }
 
 fn text(views: &[LockView]) -> String {
-    let head = ["lock", "place", "node", "instance", "session", "token", "for", "trace"].map(str::to_owned);
+    let head = ["lock", "place", "instance", "session", "token", "for", "trace", "node"].map(str::to_owned);
     let now = OffsetDateTime::now_utc();
     let rows: Vec<Vec<String>> =
         views.iter().flat_map(|view| view.entries.iter().map(|entry| row(&view.path, entry, now))).collect();
@@ -92,12 +92,12 @@ fn row(path: &str, entry: &LockEntry, now: OffsetDateTime) -> Vec<String> {
     vec![
         path.to_owned(),
         place,
-        entry.node.clone(),
         entry.instance.clone().unwrap_or_else(dash),
         format!("{:#x}", entry.session_id),
         entry.token.to_string(),
         format!("{:.3} s", (now - entry.since).as_seconds_f64().max(0.0)),
         entry.traceparent.as_deref().and_then(trace_id).map_or_else(dash, str::to_owned),
+        entry.node.clone(),
     ]
 }
 

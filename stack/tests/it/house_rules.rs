@@ -76,3 +76,29 @@ fn no_file_names_a_folder_of_somebodys_machine() {
     }
     assert!(found.is_empty(), "{private:?} stand in {found:?}");
 }
+
+/// The table in docs/guarantees.md and the documentation of the lock library speak of the same awaits.
+#[test]
+fn what_cancelling_does_is_said_of_every_await_of_the_lock_library() {
+    let table = fs::read_to_string(root().join("docs/guarantees.md")).expect("a text");
+    let library = root().join("locks/src");
+    let mut awaits = 0;
+    for path in sources().iter().filter(|path| path.starts_with(&library)) {
+        let text = fs::read_to_string(path).expect("a text");
+        let parts: Vec<&str> = text.split("    pub async fn ").collect();
+        for pair in parts.windows(2) {
+            let name = pair[1].split('(').next().unwrap_or_default();
+            // The comment above: what follows the last line that is none.
+            let above: Vec<&str> =
+                pair[0].lines().rev().take_while(|line| line.trim_start().starts_with("///")).collect();
+            let said = above.iter().any(|line| line.contains("# Cancel safety"));
+            assert!(said, "{name} in {} does not say what cancelling does", path.display());
+            assert!(
+                table.contains(&format!("::{name}`")),
+                "{name} is not in the table of docs/guarantees.md"
+            );
+            awaits += 1;
+        }
+    }
+    assert!(awaits > 20, "the rule still finds them: {awaits}");
+}
