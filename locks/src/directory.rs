@@ -11,7 +11,7 @@ use crate::session::epoch::{Epoch, Failure};
 pub(crate) const CONTAINER: zk::CreateOptions<'static> =
     zk::CreateMode::Container.with_acls(zk::Acls::anyone_all());
 
-/// A session's own node.
+/// What goes with its session.
 pub(crate) const EPHEMERAL: zk::CreateOptions<'static> =
     zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
 

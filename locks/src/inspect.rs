@@ -212,18 +212,8 @@ impl Inspector {
     pub async fn token_now(&self) -> Result<i64, OperationError> {
         let absolute = self.root.absolute(&format!("/{}{}", PROBE, uuid::Uuid::new_v4().simple()));
         let failed = |operation, source| OperationError { operation, path: absolute.clone(), source };
-        let options = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
-        let stat = loop {
-            match self.client.create(&absolute, &[], &options).await {
-                Ok((stat, _)) => break stat,
-                Err(zk::Error::NoNode) => {
-                    let chroot = absolute.rsplit_once('/').map_or("", |(parent, _)| parent);
-                    let made = self.client.mkdir(chroot, &directory::CONTAINER).await;
-                    made.map_err(|source| failed("create", source))?;
-                }
-                Err(source) => return Err(failed("create", source)),
-            }
-        };
+        let made = self.create(&absolute, &[], &directory::EPHEMERAL).await;
+        let stat = made.map_err(|source| failed("create", source))?;
         match self.client.delete(&absolute, None).await {
             Ok(()) | Err(zk::Error::NoNode) => Ok(stat.czxid),
             Err(source) => Err(failed("delete", source)),
@@ -241,13 +231,9 @@ impl Inspector {
                 Err(zk::Error::NoNode) => {}
                 Err(error) => return Err(failed(error)),
             }
-            match self.client.create(&absolute, &data, &directory::PERSISTENT).await {
+            match self.create(&absolute, &data, &directory::PERSISTENT).await {
                 Ok(_) => return Ok(()),
                 Err(zk::Error::NodeExists) => {}
-                Err(zk::Error::NoNode) => {
-                    let parent = absolute.rsplit_once('/').map_or("", |(parent, _)| parent);
-                    self.client.mkdir(parent, &directory::CONTAINER).await.map_err(failed)?;
-                }
                 Err(error) => return Err(failed(error)),
             }
         }
@@ -262,6 +248,24 @@ impl Inspector {
         drop(self.client);
         let ended = async { while !states.changed().await.is_terminated() {} };
         let _confirmed = tokio::time::timeout(std::time::Duration::from_secs(1), ended).await.is_ok();
+    }
+
+    /// Makes a node, and the directories above it where they are missing.
+    async fn create(
+        &self,
+        absolute: &str,
+        data: &[u8],
+        options: &zk::CreateOptions<'_>,
+    ) -> Result<zk::Stat, zk::Error> {
+        loop {
+            match self.client.create(absolute, data, options).await {
+                Err(zk::Error::NoNode) => {
+                    let parent = absolute.rsplit_once('/').map_or("", |(parent, _)| parent);
+                    self.client.mkdir(parent, &directory::CONTAINER).await?;
+                }
+                made => return made.map(|(stat, _)| stat),
+            }
+        }
     }
 
     async fn children(&self, path: &str) -> Result<Option<Vec<String>>, OperationError> {
