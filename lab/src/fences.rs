@@ -48,20 +48,20 @@ pub async fn reset(token: i64, database: &PgPool) -> sqlx::Result<Vec<Fence>> {
     .bind(token)
     .fetch_all(&mut *transaction)
     .await?;
-    for Fence { sku, on_hand, .. } in &ahead {
-        sqlx::query("UPDATE stock SET fence = 0, updated_at = clock_timestamp() WHERE sku = $1")
-            .bind(sku)
-            .execute(&mut *transaction)
-            .await?;
-        sqlx::query(
-            "INSERT INTO ledger (change_id, sku, kind, delta, on_hand_after, instance)
-             VALUES (gen_random_uuid(), $1, 'fence-reset', 0, $2, 'lockstock')",
-        )
-        .bind(sku)
-        .bind(on_hand)
+    // The rows are locked: what is read of them again is what was read above.
+    let skus: Vec<&str> = ahead.iter().map(|row| row.sku.as_str()).collect();
+    sqlx::query("UPDATE stock SET fence = 0, updated_at = clock_timestamp() WHERE sku = ANY($1)")
+        .bind(&skus)
         .execute(&mut *transaction)
         .await?;
-    }
+    sqlx::query(
+        "INSERT INTO ledger (change_id, sku, kind, delta, on_hand_after, instance)
+         SELECT gen_random_uuid(), sku, 'fence-reset', 0, on_hand, 'lockstock'
+         FROM stock WHERE sku = ANY($1) ORDER BY sku",
+    )
+    .bind(&skus)
+    .execute(&mut *transaction)
+    .await?;
     transaction.commit().await?;
     Ok(ahead)
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::str::FromStr as _;
 
+use lab::experiments::UNLOCKED;
 use lab::supervisor::{Home, HomeError};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -26,7 +27,7 @@ impl System {
             return Ok(Self { database_url, zookeeper, tokens: false });
         }
         let status = running(args.run_dir.as_deref())?;
-        let tokens = status.services.iter().any(|service| service.mode != "none");
+        let tokens = status.services.iter().any(|service| service.mode != UNLOCKED);
         Ok(Self { database_url: status.postgres.url, zookeeper: status.zookeeper.connect, tokens })
     }
 
