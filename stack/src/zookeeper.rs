@@ -109,8 +109,7 @@ impl ZooKeeper {
 
     /// Watches held by the servers that run.
     pub async fn watch_count(&self) -> Result<u64, AskError> {
-        let running = (0..self.servers()).filter(|&i| self.server(i).is_running());
-        let counts = running.map(async |i| {
+        let counts = self.running().map(async |i| {
             let answer = self.four_letter(i, "mntr").await?;
             four_letter::value(&answer, "zk_watch_count").ok_or_else(|| AskError::Unexpected {
                 server: config::name(i),
@@ -123,10 +122,13 @@ impl ZooKeeper {
 
     /// The watches on nodes whose path begins so, on the servers that run: path and session of each.
     pub async fn watches_below(&self, path: &str) -> Result<Vec<(String, i64)>, AskError> {
-        let running = (0..self.servers()).filter(|&i| self.server(i).is_running());
-        let answers = try_join_all(running.map(|i| self.four_letter(i, "wchp"))).await?;
+        let answers = try_join_all(self.running().map(|i| self.four_letter(i, "wchp"))).await?;
         let all = answers.iter().flat_map(|answer| four_letter::watches(answer));
         Ok(all.filter(|(watched, _)| watched.starts_with(path)).collect())
+    }
+
+    fn running(&self) -> impl Iterator<Item = usize> {
+        (0..self.servers()).filter(|&i| self.server(i).is_running())
     }
 
     /// The server that leads (or stands alone), if there is one now.

@@ -1,18 +1,17 @@
 //! What happens to a chosen frame between a client and ZooKeeper, and to no other.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::io;
 
 use stack::{Cut, Frames, Op, Plan, Proxy, Silence, Stage, Then, When};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::mpsc,
     time::timeout,
 };
 
-const SOON: Duration = Duration::from_secs(20);
-/// Long enough for loopback to deliver, had anything been sent.
-const A_WHILE: Duration = Duration::from_millis(150);
+use crate::loopback::{A_WHILE, SOON, server};
+
 const CREATE: i32 = 15;
 const GET: i32 = 4;
 
@@ -29,26 +28,15 @@ async fn write_frame(stream: &mut TcpStream, parts: &[&[u8]]) -> io::Result<()> 
 }
 
 /// Answers as a ZooKeeper server would as far as the headers go, and tells what it saw.
-async fn server() -> (SocketAddr, mpsc::UnboundedReceiver<Vec<u8>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let (tell, sees) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let tell = tell.clone();
-            tokio::spawn(async move {
-                let mut begun = false;
-                while let Ok(frame) = read_frame(&mut stream).await {
-                    let xid = frame[..4].to_vec();
-                    tell.send(frame).ok();
-                    let reply: &[&[u8]] = if begun { &[&xid, &[0; 12]] } else { &[&[0; 36]] };
-                    write_frame(&mut stream, reply).await.ok();
-                    begun = true;
-                }
-            });
-        }
-    });
-    (address, sees)
+async fn headers(mut stream: TcpStream, tell: mpsc::UnboundedSender<Vec<u8>>) {
+    let mut begun = false;
+    while let Ok(frame) = read_frame(&mut stream).await {
+        let xid = frame[..4].to_vec();
+        tell.send(frame).ok();
+        let reply: &[&[u8]] = if begun { &[&xid, &[0; 12]] } else { &[&[0; 36]] };
+        write_frame(&mut stream, reply).await.ok();
+        begun = true;
+    }
 }
 
 struct World {
@@ -59,7 +47,7 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let (address, sees) = server().await;
+        let (address, sees) = server(headers).await;
         let proxy = Proxy::start_frames(address).expect("it starts");
         let client = TcpStream::connect(proxy.address()).await.expect("it accepts");
         let mut world = Self { proxy, client, sees };

@@ -5,6 +5,7 @@ mod crash;
 mod fleet;
 mod frames;
 mod house_rules;
+mod loopback;
 mod postgres;
 mod programs;
 mod proxy;

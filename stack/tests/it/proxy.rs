@@ -1,36 +1,23 @@
 //! Connections through the proxy are lost in three ways.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::io;
 
 use stack::{Cut, Proxy, Silence};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::mpsc,
     time::timeout,
 };
 
-const SOON: Duration = Duration::from_secs(20);
-/// Long enough for loopback to deliver, had anything been sent.
-const A_WHILE: Duration = Duration::from_millis(150);
+use crate::loopback::{A_WHILE, SOON, server};
 
-/// A server that answers every byte with the same byte, and tells what it saw.
-async fn echo() -> (SocketAddr, mpsc::UnboundedReceiver<u8>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let (tell, sees) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let tell = tell.clone();
-            tokio::spawn(async move {
-                while let Ok(byte) = stream.read_u8().await {
-                    tell.send(byte).ok();
-                    stream.write_u8(byte).await.ok();
-                }
-            });
-        }
-    });
-    (address, sees)
+/// Answers every byte with the same byte, and tells what it saw.
+async fn echo(mut stream: TcpStream, tell: mpsc::UnboundedSender<u8>) {
+    while let Ok(byte) = stream.read_u8().await {
+        tell.send(byte).ok();
+        stream.write_u8(byte).await.ok();
+    }
 }
 
 async fn answer(client: &mut TcpStream) -> io::Result<u8> {
@@ -39,8 +26,8 @@ async fn answer(client: &mut TcpStream) -> io::Result<u8> {
 
 /// A proxy before an echo, and a connection that works.
 async fn connected() -> (Proxy, TcpStream, mpsc::UnboundedReceiver<u8>) {
-    let (server, mut sees) = echo().await;
-    let proxy = Proxy::start(server).expect("it starts");
+    let (address, mut sees) = server(echo).await;
+    let proxy = Proxy::start(address).expect("it starts");
     let mut client = TcpStream::connect(proxy.address()).await.expect("it accepts");
     client.write_u8(1).await.expect("it takes");
     assert_eq!(answer(&mut client).await.expect("an echo"), 1);
