@@ -25,13 +25,13 @@ impl Observer for LockObserver {
     }
 
     fn queued(&self, _attempt: &Attempt, wait: &Queued) {
-        let span = tracing::Span::current();
-        let instance = wait.blocker.as_ref().and_then(|blocker| blocker.instance.clone());
+        let (span, blocker) = (tracing::Span::current(), wait.blocker.as_ref());
+        let instance = blocker.and_then(|blocker| blocker.instance.clone());
         let mut attributes = vec![KeyValue::new("lock.blocker.node", wait.node.clone())];
         attributes.extend(instance.map(|instance| KeyValue::new("lock.blocker.instance", instance)));
         span.add_event(format!("queued behind {}", wait.position), attributes.clone());
-        let Some(blocker) = &wait.blocker else { return };
-        if let Some(blocking) = blocker.traceparent.as_deref().and_then(span_context) {
+        let traceparent = blocker.and_then(|blocker| blocker.traceparent.as_deref());
+        if let Some(blocking) = traceparent.and_then(span_context) {
             span.add_link_with_attributes(blocking, attributes);
         }
     }

@@ -10,7 +10,7 @@ use order_service::{
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::support::{Client, FAULTS_TOKEN, World, clients, until, until_held};
+use crate::support::{Client, World, clients, until, until_held};
 
 const LONG: Duration = Duration::from_secs(25);
 
@@ -86,9 +86,7 @@ async fn a_session_that_expires_during_the_work_ends_the_order() {
     let ordering = client.clone();
     let order = tokio::spawn(async move { ordering.order(&[("a", 1)], None).await });
     until_held(&world.zookeeper, "a").await;
-    let expired =
-        client.send("POST", "/faults/session/expire", None, &[("X-Fault-Token", FAULTS_TOKEN)]).await;
-    assert_eq!(expired.status, 200, "{expired:?}");
+    let expired = client.expire_session().await;
     assert!(expired.json["session"].is_string() && expired.json["expired_at"].is_string());
     let order = order.await.expect("no panic");
     assert_eq!((order.status, order.code()), (503, "lock-lost"), "{order:?}");
@@ -124,8 +122,7 @@ async fn a_session_that_expires_in_the_queue_costs_only_the_place() {
         clients[1].get("/metrics").await.text.contains("lock_waiting{recipe=\"fair\"} 1")
     })
     .await;
-    let expired = clients[1].send("POST", "/faults/session/expire", None, &[("X-Fault-Token", FAULTS_TOKEN)]);
-    assert_eq!(expired.await.status, 200);
+    clients[1].expire_session().await;
     assert!(!holder.is_finished(), "it was expired while it waited");
     for order in [holder, waiter] {
         let order = order.await.expect("no panic");

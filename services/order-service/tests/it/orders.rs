@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::support::{World, clients, until};
+use crate::support::{World, clients};
 
 #[tokio::test]
 async fn an_order_takes_all_lines_and_says_how_it_had_the_lock() {
@@ -12,11 +12,8 @@ async fn an_order_takes_all_lines_and_says_how_it_had_the_lock() {
     let client = &clients(&fleet)[0];
     client.set("b", 10).await;
     client.set("a.b-c_D", 10).await;
-    // Answers leave before the release, and the position is asked for below.
-    until("the locks are released", || async {
-        client.get("/metrics").await.text.contains("lock_held{recipe=\"fair\"} 0")
-    })
-    .await;
+    // The position is asked for below.
+    client.until_released().await;
     let reply = client.order(&[("b", 1), ("a.b-c_D", 2), ("b", 3)], None).await;
     assert_eq!(reply.status, 201, "{reply:?}");
     let id = reply.json["id"].as_str().expect("an id");

@@ -212,6 +212,22 @@ impl Client {
         assert_eq!(reply.status, 200, "{reply:?}");
     }
 
+    /// Ends the replica's ZooKeeper session.
+    pub(crate) async fn expire_session(&self) -> Reply {
+        let reply =
+            self.send("POST", "/faults/session/expire", None, &[("X-Fault-Token", FAULTS_TOKEN)]).await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply
+    }
+
+    /// Waits until the replica holds no lock of the fair recipe: answers leave before the release.
+    pub(crate) async fn until_released(&self) {
+        until("all locks are released", || async {
+            self.get("/metrics").await.text.contains("lock_held{recipe=\"fair\"} 0")
+        })
+        .await;
+    }
+
     pub(crate) async fn is_ready(&self) -> bool {
         matches!(self.try_send("GET", "/readyz", None, &[]).await, Ok(reply) if reply.status == 200)
     }

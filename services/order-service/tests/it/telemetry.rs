@@ -11,7 +11,7 @@ use stack::Exit;
 use tokio::io::AsyncWriteExt;
 
 use self::receiver::{Receiver, Seen};
-use crate::support::{Client, FAULTS_TOKEN, PATIENCE, World, clients, order_body, until, until_held};
+use crate::support::{Client, PATIENCE, World, clients, order_body, until, until_held};
 
 const SERVER: i32 = 2;
 const CLIENT: i32 = 3;
@@ -128,8 +128,7 @@ async fn a_lost_lock_and_a_fenced_write_tell_their_story() {
     let ordering = client.clone();
     let order = tokio::spawn(async move { ordering.order(&[("a", 1)], None).await });
     until_held(&world.zookeeper, "a").await;
-    let token = [("X-Fault-Token", FAULTS_TOKEN)];
-    assert_eq!(client.send("POST", "/faults/session/expire", None, &token).await.status, 200);
+    client.expire_session().await;
     let lost = order.await.expect("no panic");
     assert_eq!((lost.status, lost.code()), (503, "lock-lost"), "{lost:?}");
     client.set_work(0).await;
@@ -275,11 +274,7 @@ async fn the_metrics_have_the_names_of_the_catalog_and_no_label_per_sku() {
     }));
     let statuses = orders.await;
     assert_eq!(statuses.iter().filter(|status| **status == 201).count(), 20);
-    // Answers leave before the release.
-    until("all locks are released", || async {
-        clients[0].get("/metrics").await.text.contains("lock_held{recipe=\"fair\"} 0")
-    })
-    .await;
+    clients[0].until_released().await;
     let text = clients[0].get("/metrics").await.text;
     let families: BTreeSet<&str> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
