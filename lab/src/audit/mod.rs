@@ -7,7 +7,7 @@
 //! service's. Sources that cannot be read are an error, not a verdict.
 //!
 //! - I1 start + restocked + cancelled − acknowledged = on hand ≥ 0, per SKU; each change starts from what the
-//!   change before it left; nobody is refused units that were there.
+//!   change before it left, the first of a SKU from none; nobody is refused units that were there.
 //! - I2 acknowledged orders = order rows = ledger rows, exactly once each; cancels too.
 //! - I3 tokens never go down per SKU, and each new holder's token is higher.
 //! - I4 once quiet, nothing is left under the lock directories and no watch more than before.

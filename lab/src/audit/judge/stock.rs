@@ -71,26 +71,25 @@ fn account(epoch: &Epoch<'_>, promised: i64) -> String {
     )
 }
 
-/// Every change starts from what the one before it left: two faults that make up for each other in the
-/// balance show here.
+/// Every change starts from what the one before it left, the first from nothing (a SKU begins at 0 with its first
+/// setting): rows that are gone, and two faults that make up for each other in the balance, show here.
 fn chain(timeline: &Timeline<'_>, report: &mut AuditReport) {
-    for pair in timeline.rows.windows(2) {
-        let (before, row) = (pair[0], pair[1]);
+    let (mut left, mut by) = (0, None);
+    for row in &timeline.rows {
         let found = row.on_hand_after - row.delta;
-        if found != before.on_hand_after {
+        if found != left {
             report.lost_updates += 1;
-            let text = format!(
-                "ledger row {} started from {found} although row {} left {}",
-                row.id, before.id, before.on_hand_after
-            );
+            let before =
+                by.map_or_else(|| "it is the first".to_owned(), |id| format!("row {id} left {left}"));
+            let text = format!("ledger row {} started from {found} although {before}", row.id);
             report.find(Invariant::I1, timeline.sku, text);
         }
+        (left, by) = (row.on_hand_after, Some(row.id));
     }
-    if let (Some(last), Some(on_hand)) = (timeline.rows.last(), timeline.on_hand)
-        && last.on_hand_after != on_hand
-    {
+    if let Some(on_hand) = timeline.on_hand.filter(|on_hand| *on_hand != left) {
         report.lost_updates += 1;
-        let text = format!("ledger row {} left {}, the stock is {on_hand}", last.id, last.on_hand_after);
-        report.find(Invariant::I1, timeline.sku, text);
+        let before = by
+            .map_or_else(|| "the ledger has no row".to_owned(), |id| format!("ledger row {id} left {left}"));
+        report.find(Invariant::I1, timeline.sku, format!("{before}, the stock is {on_hand}"));
     }
 }

@@ -6,7 +6,7 @@ use lab::{
 };
 use proptest::prelude::*;
 
-use super::world::{Reply, SKUS, Step, Weather, World, steps};
+use super::world::{Reply, Step, Weather, World, steps};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
@@ -29,14 +29,6 @@ proptest! {
         let report = judge(&facts, Tolerance::default());
         prop_assert_eq!(&report.findings, &[]);
         prop_assert_eq!(report.judged.accepted, facts.orders.len() as u64);
-    }
-
-    #[test]
-    fn nothing_is_found_on_books_that_do_not_begin_with_a_setting(steps in steps()) {
-        // The start follows from the first row that is left.
-        let mut facts = Facts { history: None, ..World::after(&steps) };
-        facts.ledger.drain(..SKUS);
-        prop_assert_eq!(&judge(&facts, Tolerance::default()).findings, &[]);
     }
 }
 

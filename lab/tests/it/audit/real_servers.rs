@@ -60,6 +60,20 @@ async fn the_database_is_read_as_it_is() {
     sqlx::raw_sql("update stock set on_hand = 11").execute(&pool).await.expect("spoilt");
     let report = audited(&pool).await;
     assert_eq!((report.verdict, report.oversold), (Verdict::Invalid, 3), "{report:?}");
+
+    // A SKU begins with none: neither its first row nor all of them can go unnoticed.
+    sqlx::raw_sql("update stock set on_hand = 8; delete from ledger where kind = 'set'")
+        .execute(&pool)
+        .await
+        .expect("spoilt");
+    let report = audited(&pool).await;
+    assert_eq!((report.verdict, report.lost_updates), (Verdict::Invalid, 1), "{report:?}");
+    sqlx::raw_sql("insert into stock (sku, on_hand) values ('sku-2', 3)")
+        .execute(&pool)
+        .await
+        .expect("spoilt");
+    let report = audited(&pool).await;
+    assert_eq!((report.verdict, report.lost_updates), (Verdict::Invalid, 2), "{report:?}");
 }
 
 #[tokio::test]

@@ -68,7 +68,7 @@ fn weather() -> impl Strategy<Value = Weather> {
     })
 }
 
-pub(crate) const SKUS: usize = 3;
+const SKUS: usize = 3;
 
 pub(crate) fn sku(number: usize) -> String {
     format!("sku-{number}")
