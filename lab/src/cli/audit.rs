@@ -64,6 +64,9 @@ fn text(report: &AuditReport) -> String {
                 .into(),
         );
     }
+    if judged.accepted == 0 {
+        lines.push("no order was accepted, so nothing can be learned".into());
+    }
     if report.findings_omitted > 0 {
         lines.push(format!("and {} more findings", report.findings_omitted));
     }

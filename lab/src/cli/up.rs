@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use lab::experiments::{Experiment, Faults, default_writer, possible};
 use lab::supervisor::{self, Home, HomeError, LaunchError, ServeError, Served, UpOptions};
 use lab::verdict::Exit;
@@ -18,8 +19,8 @@ pub(crate) async fn up(context: &Context, args: &UpArgs) -> Outcome {
     programs::check_all().map_err(|missing| missing_programs(&missing))?;
     let home_path = match &args.run_dir {
         Some(path) => {
-            std::fs::create_dir_all(path)?;
-            path.canonicalize()?
+            let made = std::fs::create_dir_all(path).and_then(|()| path.canonicalize());
+            made.with_context(|| format!("cannot make the run folder {}", path.display()))?
         }
         None => RunDir::base()?,
     };
@@ -34,7 +35,7 @@ pub(crate) async fn up(context: &Context, args: &UpArgs) -> Outcome {
         None => RunDir::create("up")?,
     };
     if args.foreground {
-        return serve(context, &home, dir, &options, true).await;
+        return serve(context, &home, dir, &options, std::future::pending(), true).await;
     }
     context.progress.say("starting PostgreSQL, ZooKeeper and the services");
     let arguments = supervise_arguments(&args.service, &options, &home_path, dir.path());
@@ -59,10 +60,18 @@ pub(crate) async fn supervise(context: &Context, args: &SuperviseArgs) -> Outcom
     supervisor::detach()?;
     let options = options(&args.service, args.faults_token.clone())?;
     let home = Home::find(Some(&args.home)).map_err(taken)?;
-    serve(context, &home, RunDir::open(&args.run_dir)?, &options, false).await
+    let dir = RunDir::open(&args.run_dir)?;
+    serve(context, &home, dir, &options, supervisor::abandoned(), false).await
 }
 
-async fn serve(context: &Context, home: &Home, dir: RunDir, options: &UpOptions, print: bool) -> Outcome {
+async fn serve(
+    context: &Context,
+    home: &Home,
+    dir: RunDir,
+    options: &UpOptions,
+    abandoned: impl Future<Output = ()>,
+    print: bool,
+) -> Outcome {
     let folder = dir.path().to_owned();
     let ready = |ready: &Status| {
         context.progress.say("everything is ready");
@@ -71,7 +80,7 @@ async fn serve(context: &Context, home: &Home, dir: RunDir, options: &UpOptions,
         }
     };
     let kept = format!("everything is stopped, the run folder is kept: {}", folder.display());
-    match supervisor::serve(home, dir, options, &context.interrupts, ready).await {
+    match supervisor::serve(home, dir, options, &context.interrupts, abandoned, ready).await {
         Ok(Served::Told(signal)) => {
             context.progress.say(&format!("{}: {kept}", signal.name));
             Ok(Exit::Valid)

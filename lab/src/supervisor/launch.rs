@@ -98,7 +98,8 @@ fn spawn(log: &Path, arguments: &[OsString], variable: Option<(&str, &str)>) -> 
     Command::new(std::env::current_exe()?)
         .args(arguments)
         .envs(variable)
-        .stdin(Stdio::null())
+        // While it starts it ends when we do, whatever ends us: it notices that this pipe is closed.
+        .stdin(Stdio::piped())
         .stdout(output.try_clone()?)
         .stderr(output)
         .spawn()

@@ -1,6 +1,7 @@
 //! The supervisor: starts a stack, keeps it, and stops it when told or when a part of it dies.
 
 use std::convert::Infallible;
+use std::io::{self, Read as _};
 use std::time::Duration;
 
 use stack::{Death, FleetConfig, RunDir, Stack, StartError, Status, ZooKeeperConfig};
@@ -61,6 +62,9 @@ pub enum ServeError {
         /// Which.
         signal: Signal,
     },
+    /// `up` was killed while servers were starting.
+    #[error("whoever started this stack is gone before it was ready")]
+    Abandoned,
     /// It cannot leave its terminal.
     #[error("cannot start a session of its own")]
     Detach(#[from] nix::errno::Errno),
@@ -72,12 +76,27 @@ pub fn detach() -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Starts everything, calls `ready`, and serves until told to stop or until a child dies.
+/// Resolves when `up` is gone: it holds the other end of our input. Cancel safe.
+pub async fn abandoned() {
+    let (gone, wait) = tokio::sync::oneshot::channel();
+    // A thread that nobody waits for, since a read of stdin cannot be cancelled.
+    std::thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        let mut rest = [0; 64];
+        while input.read(&mut rest).is_ok_and(|read| read > 0) {}
+        gone.send(()).ok();
+    });
+    wait.await.ok();
+}
+
+/// Starts everything, calls `ready`, and serves until told to stop or until a child dies; while it starts, also until
+/// `abandoned`.
 pub async fn serve(
     home: &Home,
     dir: RunDir,
     options: &UpOptions,
     interrupts: &Interrupts,
+    abandoned: impl Future<Output = ()>,
     ready: impl FnOnce(&Status),
 ) -> Result<Served, ServeError> {
     let _taken = home.take()?;
@@ -86,13 +105,19 @@ pub async fn serve(
     let say = |phase| home.write(&State { supervisor, run_dir: run_dir.clone(), phase });
     say(Phase::Starting)?;
     let watchdog = dir.watchdog().clone();
-    let stack = match guarded(interrupts, &watchdog, start(dir, options)).await {
+    let start = async {
+        tokio::select! {
+            started = start(dir, options) => started.map_err(ServeError::from),
+            () = abandoned => Err(ServeError::Abandoned),
+        }
+    };
+    let stack = match guarded(interrupts, &watchdog, start).await {
         Ended::Done(Ok((stack, status))) => {
             say(Phase::Ready)?;
             ready(&status);
             stack
         }
-        Ended::Done(Err(error)) => return fail(error.into(), say),
+        Ended::Done(Err(error)) => return fail(error, say),
         Ended::Signal(signal) => return fail(ServeError::Interrupted { signal }, say),
         Ended::Death(death) => {
             say(Phase::Ended { reason: cause(&death) })?;

@@ -27,6 +27,8 @@ fn a_stack_comes_up_answers_and_goes_down() {
     assert!(again.stderr.contains("running already"), "{}", again.stderr);
 
     let url = services[0]["url"].as_str().expect("a text");
+    let unknown = bench.run(&["audit"]).expect_code(2);
+    assert!(unknown.stdout.contains("no order was accepted"), "{}", unknown.stdout);
     order_one(url);
     let locks = bench.run(&["locks", "--json"]).expect_code(0).json();
     assert!(locks["locks"].is_array(), "{locks}");
@@ -151,4 +153,15 @@ fn a_killed_supervisor_takes_everything_along_and_is_recognised_as_dead() {
     assert!(status.stderr.contains("without a word"), "{}", status.stderr);
     let down = bench.run(&["down", "--json"]).expect_code(0).json();
     assert_eq!(down["stopped"], false, "a stale state file is no running stack");
+}
+
+#[test]
+fn an_up_that_is_killed_while_it_starts_leaves_nothing() {
+    let bench = Bench::new();
+    let up = bench.start(&["up", "--replicas", "1"]);
+    bench.process("QuorumPeerMain");
+    signal(up.pid(), Signal::SIGKILL);
+    bench.expect_nothing_left();
+    let status = bench.run(&["status"]).expect_code(70);
+    assert!(status.stderr.contains("gone before it was ready"), "{}", status.stderr);
 }
