@@ -11,7 +11,7 @@ use opentelemetry::metrics::Meter;
 use prometheus::Registry;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
-    sync::watch,
+    sync::{Semaphore, watch},
     task::JoinHandle,
     time::{Instant, timeout, timeout_at},
 };
@@ -119,6 +119,7 @@ impl Application {
             metrics,
             registrations,
             tasks: Tasks::here(),
+            places: Arc::new(Semaphore::new(config.requests_max)),
             given_up,
             work: Work::new(config.work),
         });

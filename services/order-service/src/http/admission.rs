@@ -24,7 +24,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{Shared, respond};
+use super::{Shared, input, respond};
 use crate::problem::{Problem, Standing};
 
 /// When the request arrived.
@@ -104,7 +104,10 @@ pub(super) async fn admit<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let refused = |code, detail: &str| Problem::new(code, detail).order(Standing::NotPlaced);
+    // With a key it may be a retry of what was placed: nothing is known of the key here.
+    let keyed = request.headers().contains_key(input::KEY);
+    let standing = if keyed { Standing::Unknown } else { Standing::NotPlaced };
+    let refused = |code, detail: &str| Problem::new(code, detail).order(standing);
     let health = &shared.service.health;
     let mut response = if health.is_draining() {
         let problem = refused("unavailable", "This replica is shutting down; another one may serve.");

@@ -9,6 +9,9 @@ use crate::{
     problem::Problem,
 };
 
+/// The header with a client's key.
+pub(super) const KEY: &str = "Idempotency-Key";
+
 /// Most lines of an order.
 const LINES_MAX: usize = 50;
 
@@ -138,8 +141,7 @@ pub(super) fn order_id(request: &HttpRequest) -> Result<Uuid, Problem> {
 
 /// The `Idempotency-Key` header.
 pub(super) fn key(request: &HttpRequest) -> Result<Option<IdempotencyKey>, Problem> {
-    const NAME: &str = "Idempotency-Key";
-    let mut values = request.headers().get_all(NAME);
+    let mut values = request.headers().get_all(KEY);
     let parsed = match (values.next(), values.next()) {
         (None, _) => return Ok(None),
         (Some(value), None) => IdempotencyKey::parse(value.as_bytes()),
@@ -147,7 +149,7 @@ pub(super) fn key(request: &HttpRequest) -> Result<Option<IdempotencyKey>, Probl
     };
     parsed
         .map(Some)
-        .map_err(|error| Problem::new("invalid-request", format!("{NAME} {error}.")).with("field", NAME))
+        .map_err(|error| Problem::new("invalid-request", format!("{KEY} {error}.")).with("field", KEY))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The interface: routes, JSON in, JSON or `application/problem+json` out.
 //!
-//! Promises that every reply of the service, errors of routing and of bodies included, has one of these two shapes.
+//! Promises that every reply of the service, errors of routing and of bodies included, has one of these two shapes. What is
+//! no HTTP, or has headers beyond the web server's limits, is refused by the web server, without a body.
 
 mod admission;
 mod body;

@@ -31,7 +31,7 @@ pub async fn cancel_order(service: &Arc<Service>, arrived: Instant, id: Uuid) ->
         lock.writer = service.writer.as_str(),
     );
     let use_case = |service: Arc<Service>, job: Job| async move { cancel(&service, &job, id).await };
-    submit(service, "cancel", arrived, span, use_case).await
+    submit(service, "cancel", arrived, false, span, use_case).await
 }
 
 async fn cancel(service: &Service, job: &Job, id: Uuid) -> Done {

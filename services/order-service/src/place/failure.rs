@@ -47,6 +47,14 @@ pub enum Failure {
         /// Why.
         reason: String,
     },
+    /// Clients that left have their work done first.
+    #[error(
+        "this replica works for as many requests as it may, some of which were given up by their clients"
+    )]
+    Overloaded {
+        /// It came with a key, of which nothing is known then.
+        keyed: bool,
+    },
     /// Time ran out before anything was decided.
     #[error("the deadline passed before anything was decided")]
     Deadline,
@@ -72,7 +80,7 @@ impl Failure {
     /// What became of the change that was asked for.
     pub fn standing(&self) -> Standing {
         match self {
-            Self::KeyUnread { .. } | Self::Unknown => Standing::Unknown,
+            Self::KeyUnread { .. } | Self::Overloaded { keyed: true } | Self::Unknown => Standing::Unknown,
             Self::Bug(standing) => *standing,
             _ => Standing::NotPlaced,
         }
@@ -105,6 +113,7 @@ impl Failure {
             Self::Lock(_) | Self::Unavailable { .. } | Self::KeyUnread { .. } | Self::Unknown => {
                 "unavailable"
             }
+            Self::Overloaded { .. } => "overloaded",
             Self::Deadline => "deadline-exceeded",
             Self::KeyConflict => "idempotency-conflict",
             Self::UnknownOrder => "unknown-order",

@@ -87,6 +87,7 @@ pub(super) async fn submit<F>(
     service: &Arc<Service>,
     operation: &'static str,
     arrived: Instant,
+    keyed: bool,
     span: Span,
     use_case: impl FnOnce(Arc<Service>, Job) -> F,
 ) -> Result<Answer, Failure>
@@ -95,6 +96,7 @@ where
 {
     let metrics = &service.metrics;
     let mut counted = Counted { metrics, operation, outcome: "client-gone", since: arrived.into_std() };
+    let place = service.place(keyed).inspect_err(|failure| counted.outcome = failure.code())?;
     let deadline = arrived + service.lock_wait;
     let trace_id = span.in_scope(telemetry::trace_id);
     let gate = Arc::new(Gate::default());
@@ -108,6 +110,8 @@ where
             async move {
                 let done = work.await;
                 in_task.record("order.outcome", name(&done.outcome));
+                // Before the answer: the client's next request must not meet its last one.
+                drop(place);
                 // Nobody listens: the client has gone, or time ran out; the work is done all the same.
                 tell.send(done.outcome).ok();
                 clean_up(&after, done.held, done.incident).await;
@@ -145,7 +149,12 @@ where
         tracing::debug!(reason, "a read was refused");
         return Err(Failure::unavailable("the database does not answer"));
     }
-    let task = service.tasks.spawn(query(Arc::clone(service), deadline).instrument(Span::current()));
+    let place = service.place(false)?;
+    let query = query(Arc::clone(service), deadline).instrument(Span::current());
+    let task = service.tasks.spawn(async move {
+        let _place = place;
+        query.await
+    });
     match timeout_at(deadline + MARGIN, task).await {
         Ok(Ok(result)) => result.map_err(Into::into),
         Ok(Err(error)) => {

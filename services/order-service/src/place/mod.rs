@@ -22,7 +22,7 @@ use std::{
 };
 
 use tokio::{
-    sync::watch,
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::{Instant, timeout_at},
 };
 
@@ -63,6 +63,8 @@ pub struct Service {
     pub registrations: Registrations,
     /// Work that outlives its request.
     pub tasks: Tasks,
+    /// As many as there may be requests; work keeps its place when its client leaves.
+    pub places: Arc<Semaphore>,
     /// Turns true when a shutdown has no time left.
     pub given_up: watch::Receiver<bool>,
     /// The slow part of an order.
@@ -95,6 +97,12 @@ fn millis(duration: Duration) -> u64 {
 }
 
 impl Service {
+    /// A place for the work of a request, until that is decided. The limit on requests does not bound the work that clients
+    /// leave behind: a storm of clients that give up and try again would.
+    fn place(&self, keyed: bool) -> Result<OwnedSemaphorePermit, Failure> {
+        Arc::clone(&self.places).try_acquire_owned().map_err(|_| Failure::Overloaded { keyed })
+    }
+
     /// Waits until this replica may work; after a lost session that takes a moment.
     async fn admitted(&self, deadline: Instant) -> Result<(), Failure> {
         let mut registrations = self.registrations.clone();

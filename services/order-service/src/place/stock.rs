@@ -85,6 +85,7 @@ async fn adjust(
     command: Command,
     key: Option<IdempotencyKey>,
 ) -> Result<Answer, Failure> {
+    let keyed = key.is_some();
     let use_case = |service: Arc<Service>, job: Job| async move {
         let reply = |decided: &Decided<'_>, held: &Held| match decided {
             // One SKU, one change.
@@ -93,5 +94,5 @@ async fn adjust(
         };
         change(&service, &job, &command, key, &reply).await
     };
-    submit(service, operation, arrived, span, use_case).await
+    submit(service, operation, arrived, keyed, span, use_case).await
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use serde_json::json;
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinSet};
 
-use crate::support::{Client, World, clients, until, until_held};
+use crate::support::{Client, World, clients, order_body, until, until_held};
 
 /// Case 35.
 #[tokio::test]
@@ -71,4 +72,38 @@ async fn the_pool_recovers_from_a_storm_of_clients_that_leave() {
     let open = "SELECT count(*) FROM pg_stat_activity
                 WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
     assert_eq!(world.scalar(open).await, 0, "I5");
+}
+
+/// The limit on requests holds for the work that clients leave behind, too.
+#[tokio::test]
+async fn clients_that_leave_do_not_get_around_the_limit() {
+    let world = World::new().await;
+    let fleet = world.fleet("zk-fair", |config| {
+        config.extra_env.push(("ORDER_REQUESTS_MAX".into(), "3".into()));
+        config.work = Duration::from_secs(3);
+    });
+    let fleet = fleet.await;
+    let client = &clients(&fleet)[0];
+    client.set("a", 10).await;
+    let address = fleet.replicas()[0].url().strip_prefix("http://").expect("a URL").to_owned();
+    let body = order_body(&[("a", 1)]).to_string();
+    let request = format!("POST /orders HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    for _ in 0..3 {
+        let mut connection = TcpStream::connect(&address).await.expect("it listens");
+        connection.write_all(request.as_bytes()).await.expect("sent");
+        until("the order has arrived", || async { in_flight(client).await == 1 }).await;
+        connection.set_zero_linger().expect("set");
+        drop(connection);
+        until("the client has gone", || async { in_flight(client).await == 0 }).await;
+    }
+    let refused = client.order(&[("a", 1)], None).await;
+    assert_eq!((refused.status, refused.code()), (503, "overloaded"), "{refused:?}");
+    assert_eq!(refused.json["order"], "not-placed");
+    let keyed = client.order(&[("a", 1)], Some("k")).await;
+    assert_eq!((keyed.status, &keyed.json["order"]), (503, &json!("unknown")), "{keyed:?}");
+    client.set_work(0).await;
+    until("what they left is done", || async { world.scalar("SELECT count(*) FROM orders").await == 3 })
+        .await;
+    assert_eq!(client.order(&[("a", 1)], None).await.status, 201);
+    assert_eq!(client.on_hand("a").await, 6);
 }

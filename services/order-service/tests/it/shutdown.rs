@@ -84,6 +84,7 @@ async fn an_idle_connection_does_not_keep_it_and_readiness_goes_first() {
     // Kept open, and idle from now on.
     let _idle = client.get("/stock/a").await;
     let watcher = Client::new(fleet.replicas()[0].url());
+    assert_eq!(watcher.order(&[("a", 1)], Some("placed")).await.status, 201);
     assert!(watcher.is_ready().await);
     let ordering = Client::new(fleet.replicas()[0].url());
     let order = tokio::spawn(async move { ordering.order(&[("a", 1)], None).await });
@@ -99,6 +100,9 @@ async fn an_idle_connection_does_not_keep_it_and_readiness_goes_first() {
     .await;
     let refused = watcher.order(&[("a", 1)], None).await;
     assert_eq!((refused.status, &refused.json["order"]), (503, &json!("not-placed")), "{refused:?}");
+    // It was placed, and must not be denied by whoever cannot look.
+    let retry = watcher.order(&[("a", 1)], Some("placed")).await;
+    assert_eq!((retry.status, &retry.json["order"]), (503, &json!("unknown")), "{retry:?}");
     let order = order.await.expect("no panic");
     assert_eq!(order.status, 201, "what is in flight ends: {order:?}");
     assert_eq!(order.header("connection"), Some("close"));
