@@ -24,8 +24,8 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{Shared, input, respond};
-use crate::problem::{Problem, Standing};
+use super::{Shared, respond, subject::Subject};
+use crate::problem::Problem;
 
 /// When the request arrived.
 #[derive(Debug, Clone, Copy)]
@@ -104,10 +104,8 @@ pub(super) async fn admit<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    // With a key it may be a retry of what was placed: nothing is known of the key here.
-    let keyed = request.headers().contains_key(input::KEY);
-    let standing = if keyed { Standing::Unknown } else { Standing::NotPlaced };
-    let refused = |code, detail: &str| Problem::new(code, detail).order(standing);
+    let subject = Subject::of(request.request());
+    let refused = |code, detail: &str| subject.unread(Problem::new(code, detail));
     let health = &shared.service.health;
     let mut response = if health.is_draining() {
         let problem = refused("unavailable", "This replica is shutting down; another one may serve.");

@@ -11,6 +11,8 @@ mod input;
 mod orders;
 mod respond;
 mod stock;
+mod subject;
+mod unique;
 
 use std::sync::Arc;
 
@@ -56,9 +58,9 @@ pub fn configure(shared: Arc<Shared>) -> impl FnOnce(&mut ServiceConfig) {
         routes
             .app_data(web::Data::from(shared))
             // Asked every second by whoever watches: neither counted nor traced.
-            .service(resource("/healthz", "GET", |r| r.get(health::alive)))
-            .service(resource("/readyz", "GET", |r| r.get(health::ready)))
-            .service(resource("/metrics", "GET", |r| r.get(health::metrics)))
+            .service(resource("/healthz", "GET, HEAD", |r| r.get(health::alive)))
+            .service(resource("/readyz", "GET, HEAD", |r| r.get(health::ready)))
+            .service(resource("/metrics", "GET, HEAD", |r| r.get(health::metrics)))
             .service(api(faults));
     }
 }
@@ -66,10 +68,10 @@ pub fn configure(shared: Arc<Shared>) -> impl FnOnce(&mut ServiceConfig) {
 fn api(faults: bool) -> impl HttpServiceFactory {
     let mut api = web::scope("")
         .service(resource("/orders", "POST", |r| r.post(orders::place)))
-        .service(resource("/orders/{id}", "GET", |r| r.get(orders::show)))
+        .service(resource("/orders/{id}", "GET, HEAD", |r| r.get(orders::show)))
         .service(resource("/orders/{id}/cancel", "POST", |r| r.post(orders::cancel)))
-        .service(resource("/stock", "GET", |r| r.get(stock::list)))
-        .service(resource("/stock/{sku}", "GET, PUT", |r| r.get(stock::show).put(stock::set)))
+        .service(resource("/stock", "GET, HEAD", |r| r.get(stock::list)))
+        .service(resource("/stock/{sku}", "GET, HEAD, PUT", |r| r.get(stock::show).put(stock::set)))
         .service(resource("/stock/{sku}/restock", "POST", |r| r.post(stock::restock)));
     if faults {
         api = api
@@ -92,7 +94,8 @@ impl Methods {
         A: actix_web::FromRequest + 'static,
         F::Output: actix_web::Responder + 'static,
     {
-        Self(self.0.route(web::get().to(handler)))
+        // The web server leaves the body of a HEAD away.
+        Self(self.0.route(web::get().to(handler.clone())).route(web::head().to(handler)))
     }
 
     fn post<F, A>(self, handler: F) -> Self

@@ -4,10 +4,10 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 use time::format_description::well_known::Rfc3339;
 
-use super::{Shared, body, input, respond};
+use super::{Shared, body, input, respond, subject::Subject};
 use crate::{
     place,
-    problem::{Problem, Standing},
+    problem::Problem,
     store::{Line, Order},
 };
 
@@ -18,14 +18,15 @@ pub(super) async fn place(
 ) -> Result<HttpResponse, Problem> {
     let service = &shared.service;
     let arrived = body::arrived(&request);
+    let subject = Subject::of(&request);
     let parsed = async {
         let key = input::key(&request)?;
         let body = body::json(&request, &mut payload, arrived + service.lock_wait).await?;
         Ok((key, input::order(&body)?))
     };
-    let (key, lines) = parsed.await.map_err(|problem: Problem| problem.order(Standing::NotPlaced))?;
+    let (key, lines) = parsed.await.map_err(|unread| subject.invalid(unread))?;
     let placed = place::place_order(service, arrived, lines, key).await;
-    placed.map(respond::answer).map_err(|failure| respond::order_failure(&failure))
+    placed.map(respond::answer).map_err(|failure| subject.failed(&failure))
 }
 
 pub(super) async fn show(shared: web::Data<Shared>, request: HttpRequest) -> Result<HttpResponse, Problem> {
@@ -41,9 +42,10 @@ pub(super) async fn show(shared: web::Data<Shared>, request: HttpRequest) -> Res
 }
 
 pub(super) async fn cancel(shared: web::Data<Shared>, request: HttpRequest) -> Result<HttpResponse, Problem> {
-    let id = input::order_id(&request)?;
+    let subject = Subject::of(&request);
+    let id = input::order_id(&request).map_err(|problem| subject.invalid(problem.into()))?;
     let cancelled = place::cancel_order(&shared.service, body::arrived(&request), id).await;
-    cancelled.map(respond::answer).map_err(|failure| respond::change_failure(&failure))
+    cancelled.map(respond::answer).map_err(|failure| subject.failed(&failure))
 }
 
 fn order_body(order: &Order) -> serde_json::Value {

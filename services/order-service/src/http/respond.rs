@@ -6,7 +6,7 @@ use actix_web::{
 };
 
 use crate::{
-    place::{Answer, Failure},
+    place::Answer,
     problem::{MEDIA_TYPE, Problem, RETRY_AFTER_SECONDS},
 };
 
@@ -46,14 +46,4 @@ pub(super) fn answer(answer: Answer) -> HttpResponse {
     }
     let media_type = if answer.reply.status < 400 { "application/json" } else { MEDIA_TYPE };
     response.content_type(media_type).body(answer.reply.body)
-}
-
-/// A failed request about an order that was to be placed.
-pub(super) fn order_failure(failure: &Failure) -> Problem {
-    failure.problem().order(failure.standing())
-}
-
-/// A failed request for another change.
-pub(super) fn change_failure(failure: &Failure) -> Problem {
-    failure.problem().change(failure.standing())
 }

@@ -4,12 +4,8 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Shared, body, input, respond};
-use crate::{
-    domain::Sku,
-    place,
-    problem::{Problem, Standing},
-};
+use super::{Shared, body, input, respond, subject::Subject};
+use crate::{domain::Sku, place, problem::Problem};
 
 /// Most SKUs of one page, and how many there are if none are asked for.
 const PAGE_MAX: i64 = 1000;
@@ -86,14 +82,15 @@ pub(super) async fn set(
 ) -> Result<HttpResponse, Problem> {
     let service = &shared.service;
     let arrived = body::arrived(&request);
+    let subject = Subject::of(&request);
     let parsed = async {
         let sku = input::sku(&request)?;
         let body = body::json(&request, &mut payload, arrived + service.lock_wait).await?;
         Ok((sku, input::on_hand(&body)?))
     };
-    let (sku, on_hand) = parsed.await.map_err(not_made)?;
+    let (sku, on_hand) = parsed.await.map_err(|unread| subject.invalid(unread))?;
     let set = place::set_stock(service, arrived, sku, on_hand).await;
-    set.map(respond::answer).map_err(|failure| respond::change_failure(&failure))
+    set.map(respond::answer).map_err(|failure| subject.failed(&failure))
 }
 
 pub(super) async fn restock(
@@ -103,16 +100,13 @@ pub(super) async fn restock(
 ) -> Result<HttpResponse, Problem> {
     let service = &shared.service;
     let arrived = body::arrived(&request);
+    let subject = Subject::of(&request);
     let parsed = async {
         let (sku, key) = (input::sku(&request)?, input::key(&request)?);
         let body = body::json(&request, &mut payload, arrived + service.lock_wait).await?;
         Ok((sku, key, input::quantity(&body)?))
     };
-    let (sku, key, quantity) = parsed.await.map_err(not_made)?;
+    let (sku, key, quantity) = parsed.await.map_err(|unread| subject.invalid(unread))?;
     let restocked = place::restock(service, arrived, sku, quantity, key).await;
-    restocked.map(respond::answer).map_err(|failure| respond::change_failure(&failure))
-}
-
-fn not_made(problem: Problem) -> Problem {
-    problem.change(Standing::NotPlaced)
+    restocked.map(respond::answer).map_err(|failure| subject.failed(&failure))
 }

@@ -8,14 +8,13 @@ use uuid::Uuid;
 
 use super::{
     Answer, Failure, Service, critical,
-    harness::{Done, Job, submit},
+    harness::{Asked, Done, Job, submit},
     replies,
 };
 use crate::{
     domain::Command,
     lockers::Held,
-    problem::Standing,
-    store::{Decided, Reply, Written},
+    store::{Decided, Order, Reply, Written},
 };
 
 /// Gives the units of an order back. Asked again, it says the same and does nothing.
@@ -31,17 +30,13 @@ pub async fn cancel_order(service: &Arc<Service>, arrived: Instant, id: Uuid) ->
         lock.writer = service.writer.as_str(),
     );
     let use_case = |service: Arc<Service>, job: Job| async move { cancel(&service, &job, id).await };
-    submit(service, "cancel", arrived, false, span, use_case).await
+    submit(service, "cancel", arrived, Asked::Again, span, use_case).await
 }
 
 async fn cancel(service: &Service, job: &Job, id: Uuid) -> Done {
-    if service.health.database_is_down().is_some() {
-        return Done::without_lock(Err(Failure::unavailable("the database does not answer")));
-    }
-    let order = match service.store.order(id, job.deadline).await {
-        Ok(Some(order)) => order,
-        Ok(None) => return Done::without_lock(Err(Failure::UnknownOrder)),
-        Err(error) => return Done::without_lock(Err(error.into())),
+    let order = match look_up(service, id, job.deadline).await {
+        Ok(order) => order,
+        Err(failure) => return Done::without_lock(Err(failure.unsettled())),
     };
     if let Some(reply) = replies::cancelled(&order) {
         return Done::without_lock(Ok(answer(reply)));
@@ -55,22 +50,27 @@ async fn cancel(service: &Service, job: &Job, id: Uuid) -> Done {
         Decided::Refused(refusal) => replies::refused(&command, refusal, held),
     };
     let passage = critical::run(service, job, &command, None, &reply).await;
-    let outcome = match passage.written {
+    let mut outcome = match passage.written {
         Ok(Written::Applied { reply, .. }) => Ok(answer(reply)),
         Ok(Written::Refused { reply, refusal }) => {
             Ok(Answer { reply, outcome: replies::refusal_code(&refusal), replayed: false })
         }
-        Ok(Written::AlreadyCancelled | Written::KeyTaken(_)) => said_before(service, job, id).await,
+        // Somebody cancelled it between our look and our lock: the look below finds when.
+        Ok(Written::AlreadyCancelled | Written::KeyTaken(_)) => Err(Failure::Unknown),
         Err(failure) => Err(failure),
     };
+    if let Err(failure) = outcome {
+        let said_before = async |until| {
+            look_up(service, id, until).await.map(|order| replies::cancelled(&order).map(answer))
+        };
+        outcome = job.settle(failure, said_before).await;
+    }
     Done { outcome, held: passage.held, incident: passage.incident }
 }
 
-/// Somebody cancelled it between our look and our lock.
-async fn said_before(service: &Service, job: &Job, id: Uuid) -> Result<Answer, Failure> {
-    let order = service.store.order(id, job.deadline).await?;
-    let reply = order.as_ref().and_then(replies::cancelled);
-    reply.map(answer).ok_or(Failure::Bug(Standing::NotPlaced))
+async fn look_up(service: &Service, id: Uuid, until: Instant) -> Result<Order, Failure> {
+    service.database_answers()?;
+    service.store.order(id, until).await?.ok_or(Failure::UnknownOrder)
 }
 
 fn answer(reply: Reply) -> Answer {

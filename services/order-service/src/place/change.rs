@@ -1,5 +1,7 @@
 //! A change with an optional key: the kept reply, or the skeleton and what it came to.
 
+use tokio::time::Instant;
+
 use super::{
     Answer, Failure, Service,
     critical::{self, MakeReply},
@@ -8,7 +10,7 @@ use super::{
 };
 use crate::{
     domain::{Command, IdempotencyKey, Keyed, Kind, RequestHash},
-    store::{Kept, Reply, StoreError, Written},
+    store::{Kept, Reply, Written},
 };
 
 /// Serves a command under its key.
@@ -19,31 +21,30 @@ pub(super) async fn change(
     key: Option<IdempotencyKey>,
     reply: &MakeReply<'_>,
 ) -> Done {
-    let keyed = key.map(|key| Keyed { hash: RequestHash::of(command), key });
-    if let Some(keyed) = &keyed {
-        match look_up(service, job, keyed).await {
-            Ok(None) => {}
-            Ok(Some(answer)) => return Done::without_lock(Ok(answer)),
-            Err(failure) => return Done::without_lock(Err(failure)),
-        }
+    let Some(key) = key else {
+        let passage = critical::run(service, job, command, None, reply).await;
+        let outcome = passage.written.and_then(|written| answer(written, command, None));
+        return Done { outcome, held: passage.held, incident: passage.incident };
+    };
+    let keyed = Keyed { hash: RequestHash::of(command), key };
+    match look_up(service, &keyed, job.deadline).await {
+        Ok(None) => {}
+        Ok(Some(answer)) => return Done::without_lock(Ok(answer)),
+        Err(failure) => return Done::without_lock(Err(failure.unsettled())),
     }
-    let passage = critical::run(service, job, command, keyed.as_ref(), reply).await;
-    let outcome = passage.written.and_then(|written| answer(written, command, keyed.as_ref()));
+    let passage = critical::run(service, job, command, Some(&keyed), reply).await;
+    let mut outcome = passage.written.and_then(|written| answer(written, command, Some(&keyed)));
+    if let Err(failure) = outcome {
+        outcome = job.settle(failure, async |until| look_up(service, &keyed, until).await).await;
+    }
     Done { outcome, held: passage.held, incident: passage.incident }
 }
 
-async fn look_up(service: &Service, job: &Job, keyed: &Keyed) -> Result<Option<Answer>, Failure> {
-    if service.health.database_is_down().is_some() {
-        return Err(Failure::KeyUnread { reason: "the database does not answer".to_owned() });
-    }
-    match service.store.kept(&keyed.key, job.deadline).await {
-        Ok(kept) => kept.map(|kept| replay(kept, keyed)).transpose(),
-        Err(StoreError::Unavailable { operation, reason }) => {
-            tracing::warn!(operation, reason, "a key could not be looked up");
-            Err(Failure::KeyUnread { reason: format!("the database could not {operation}") })
-        }
-        Err(bug) => Err(bug.into()),
-    }
+/// What an earlier request with the key came to.
+async fn look_up(service: &Service, keyed: &Keyed, until: Instant) -> Result<Option<Answer>, Failure> {
+    service.database_answers()?;
+    let kept = service.store.kept(&keyed.key, until).await.map_err(Failure::from)?;
+    kept.map(|kept| replay(kept, keyed)).transpose()
 }
 
 fn replay(kept: Kept, keyed: &Keyed) -> Result<Answer, Failure> {
@@ -58,7 +59,7 @@ fn answer(written: Written, command: &Command, keyed: Option<&Keyed>) -> Result<
             Ok(Answer { reply, outcome: replies::refusal_code(&refusal), replayed: false })
         }
         (Written::KeyTaken(kept), Some(keyed)) => replay(kept, keyed),
-        // Only a request with a key meets a taken one, and a cancellation asks for the order itself.
+        // Only a request with a key meets a taken one, and cancellations are not made here.
         (Written::KeyTaken(_) | Written::AlreadyCancelled, _) => Err(Failure::Unknown),
     }
 }

@@ -68,10 +68,7 @@ pub(super) async fn run(
 }
 
 async fn enter(service: &Service, job: &Job, command: &Command) -> Result<Held, Failure> {
-    if let Some(reason) = service.health.database_is_down() {
-        tracing::debug!(reason, "refused before the lock");
-        return Err(Failure::unavailable("the database does not answer"));
-    }
+    service.database_answers()?;
     service.admitted(job.deadline).await?;
     let text = match command.order_id() {
         Some(id) => format!("{} {id}", command.kind().as_str()),

@@ -41,20 +41,14 @@ pub enum Failure {
         /// What.
         reason: String,
     },
-    /// The key could not be looked up: an earlier request with it may have placed the order.
-    #[error("the key could not be looked up: {reason}")]
-    KeyUnread {
-        /// Why.
-        reason: String,
-    },
+    /// This request changed nothing; what an earlier one for the same change came to could not be looked up.
+    #[error("{0}; whether an earlier request has made the change was not looked up")]
+    Unsettled(Box<Self>),
     /// Clients that left have their work done first.
     #[error(
         "this replica works for as many requests as it may, some of which were given up by their clients"
     )]
-    Overloaded {
-        /// It came with a key, of which nothing is known then.
-        keyed: bool,
-    },
+    Overloaded,
     /// Time ran out before anything was decided.
     #[error("the deadline passed before anything was decided")]
     Deadline,
@@ -77,10 +71,20 @@ impl Failure {
         Self::Unavailable { reason: reason.into() }
     }
 
+    /// Nobody has looked for an earlier request: its change may have been made.
+    pub(super) fn unsettled(self) -> Self {
+        match self {
+            // What was asked for cannot have been done by anybody.
+            Self::KeyConflict | Self::UnknownOrder => self,
+            _ if self.standing() == Standing::Unknown => self,
+            _ => Self::Unsettled(Box::new(self)),
+        }
+    }
+
     /// What became of the change that was asked for.
     pub fn standing(&self) -> Standing {
         match self {
-            Self::KeyUnread { .. } | Self::Overloaded { keyed: true } | Self::Unknown => Standing::Unknown,
+            Self::Unsettled(_) | Self::Unknown => Standing::Unknown,
             Self::Bug(standing) => *standing,
             _ => Standing::NotPlaced,
         }
@@ -89,7 +93,7 @@ impl Failure {
     /// The error reply, without what became of the change.
     pub fn problem(&self) -> Problem {
         let problem = Problem::new(self.code(), self.detail());
-        match self {
+        match self.cause() {
             Self::Lock(LockError::Timeout { sku, position }) => {
                 problem.with("sku", sku.as_str()).with("position", position.map_or(Value::Null, Value::from))
             }
@@ -104,16 +108,22 @@ impl Failure {
         }
     }
 
+    fn cause(&self) -> &Self {
+        match self {
+            Self::Unsettled(cause) => cause.cause(),
+            cause => cause,
+        }
+    }
+
     /// Its stable name.
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Unsettled(cause) => cause.code(),
             Self::Lock(LockError::Timeout { .. }) => "lock-timeout",
             Self::Lock(LockError::Lost { .. }) | Self::LockLost { .. } => "lock-lost",
             Self::FencedOut { .. } => "fenced-out",
-            Self::Lock(_) | Self::Unavailable { .. } | Self::KeyUnread { .. } | Self::Unknown => {
-                "unavailable"
-            }
-            Self::Overloaded { .. } => "overloaded",
+            Self::Lock(_) | Self::Unavailable { .. } | Self::Unknown => "unavailable",
+            Self::Overloaded => "overloaded",
             Self::Deadline => "deadline-exceeded",
             Self::KeyConflict => "idempotency-conflict",
             Self::UnknownOrder => "unknown-order",
@@ -122,9 +132,9 @@ impl Failure {
     }
 
     fn detail(&self) -> String {
-        match self {
+        match self.cause() {
             Self::Bug(_) => "The cause was logged with this trace id.".to_owned(),
-            other => other.to_string(),
+            _ => self.to_string(),
         }
     }
 }

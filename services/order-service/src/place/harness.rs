@@ -26,6 +26,9 @@ use crate::{
 /// How long after its deadline a request is answered at the latest, half a second less the time for the way back.
 pub const MARGIN: Duration = Duration::from_millis(300);
 
+/// How long after its deadline a request that changed nothing may still look for an earlier one.
+pub(super) const LOOK: Duration = Duration::from_millis(250);
+
 /// How long a refused holder looks whether it has lost its lock after all.
 const DOUBT: Duration = Duration::from_secs(2);
 
@@ -45,6 +48,22 @@ pub(super) struct Job {
     pub(super) deadline: Instant,
     pub(super) gate: Arc<Gate>,
     pub(super) trace_id: String,
+}
+
+impl Job {
+    /// A change failed that an earlier request may have made: says what that came to, or that nobody knows.
+    pub(super) async fn settle(
+        &self,
+        failure: Failure,
+        look: impl AsyncFnOnce(Instant) -> Result<Option<Answer>, Failure>,
+    ) -> Result<Answer, Failure> {
+        match look(self.deadline + LOOK).await {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(failure),
+            Err(Failure::KeyConflict) => Err(Failure::KeyConflict),
+            Err(_) => Err(failure.unsettled()),
+        }
+    }
 }
 
 /// What a use case comes to.
@@ -82,12 +101,35 @@ impl Drop for Counted<'_> {
     }
 }
 
+/// Whether other requests may ask for the very same change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Each request is a change of its own.
+    Once,
+    /// With a key, or for a cancellation: an earlier request may have made the change already.
+    Again,
+}
+
+impl Asked {
+    pub(super) fn with<T>(key: Option<&T>) -> Self {
+        if key.is_some() { Self::Again } else { Self::Once }
+    }
+
+    /// Whoever did not look for an earlier request denies nothing.
+    fn unread(self, failure: Failure) -> Failure {
+        match self {
+            Self::Once => failure,
+            Self::Again => failure.unsettled(),
+        }
+    }
+}
+
 /// Runs a use case in a task of its own and waits for what it comes to.
 pub(super) async fn submit<F>(
     service: &Arc<Service>,
     operation: &'static str,
     arrived: Instant,
-    keyed: bool,
+    asked: Asked,
     span: Span,
     use_case: impl FnOnce(Arc<Service>, Job) -> F,
 ) -> Result<Answer, Failure>
@@ -96,7 +138,10 @@ where
 {
     let metrics = &service.metrics;
     let mut counted = Counted { metrics, operation, outcome: "client-gone", since: arrived.into_std() };
-    let place = service.place(keyed).inspect_err(|failure| counted.outcome = failure.code())?;
+    let place = service.place().map_err(|failure| {
+        counted.outcome = failure.code();
+        asked.unread(failure)
+    })?;
     let deadline = arrived + service.lock_wait;
     let trace_id = span.in_scope(telemetry::trace_id);
     let gate = Arc::new(Gate::default());
@@ -123,10 +168,10 @@ where
         biased;
         told = told => told.unwrap_or_else(|_| {
             tracing::error!(trace_id, operation, "a task ended without an answer");
-            Err(Failure::Bug(if gate.close() { Standing::NotPlaced } else { Standing::Unknown }))
+            Err(asked.unread(Failure::Bug(if gate.close() { Standing::NotPlaced } else { Standing::Unknown })))
         }),
         () = no_time_left(service, deadline) => {
-            Err(if gate.close() { Failure::Deadline } else { Failure::Unknown })
+            Err(asked.unread(if gate.close() { Failure::Deadline } else { Failure::Unknown }))
         }
     };
     counted.outcome = name(&outcome);
@@ -145,11 +190,8 @@ where
     F: Future<Output = Result<T, E>> + Send + 'static,
 {
     let deadline = arrived + service.lock_wait;
-    if let Some(reason) = service.health.database_is_down() {
-        tracing::debug!(reason, "a read was refused");
-        return Err(Failure::unavailable("the database does not answer"));
-    }
-    let place = service.place(false)?;
+    service.database_answers()?;
+    let place = service.place()?;
     let query = query(Arc::clone(service), deadline).instrument(Span::current());
     let task = service.tasks.spawn(async move {
         let _place = place;

@@ -99,8 +99,15 @@ fn millis(duration: Duration) -> u64 {
 impl Service {
     /// A place for the work of a request, until that is decided. The limit on requests does not bound the work that clients
     /// leave behind: a storm of clients that give up and try again would.
-    fn place(&self, keyed: bool) -> Result<OwnedSemaphorePermit, Failure> {
-        Arc::clone(&self.places).try_acquire_owned().map_err(|_| Failure::Overloaded { keyed })
+    fn place(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        Arc::clone(&self.places).try_acquire_owned().map_err(|_| Failure::Overloaded)
+    }
+
+    /// Refuses at once what would wait for a database that is away.
+    fn database_answers(&self) -> Result<(), Failure> {
+        let Some(reason) = self.health.database_is_down() else { return Ok(()) };
+        tracing::debug!(reason, "refused without asking the database");
+        Err(Failure::unavailable("the database does not answer"))
     }
 
     /// Waits until this replica may work; after a lost session that takes a moment.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{
     Answer, Failure, Service,
     change::change,
-    harness::{Job, submit},
+    harness::{Asked, Job, submit},
     replies,
 };
 use crate::{
@@ -38,7 +38,7 @@ pub async fn place_order(
         lock.mode = service.mode.name,
         lock.writer = service.writer.as_str(),
     );
-    let keyed = key.is_some();
+    let asked = Asked::with(key.as_ref());
     let use_case = |service: Arc<Service>, job: Job| async move {
         let reply = |decided: &Decided<'_>, held: &Held| match decided {
             Decided::Applied { changes, .. } => replies::accepted(&service, id, &job.trace_id, changes, held),
@@ -46,5 +46,5 @@ pub async fn place_order(
         };
         change(&service, &job, &command, key, &reply).await
     };
-    submit(service, "order", arrived, keyed, span, use_case).await
+    submit(service, "order", arrived, asked, span, use_case).await
 }

@@ -8,7 +8,7 @@ use tracing::{Span, field::Empty};
 use super::{
     Answer, Failure, Service,
     change::change,
-    harness::{Job, submit},
+    harness::{Asked, Job, submit},
     replies,
 };
 use crate::{
@@ -85,7 +85,7 @@ async fn adjust(
     command: Command,
     key: Option<IdempotencyKey>,
 ) -> Result<Answer, Failure> {
-    let keyed = key.is_some();
+    let asked = Asked::with(key.as_ref());
     let use_case = |service: Arc<Service>, job: Job| async move {
         let reply = |decided: &Decided<'_>, held: &Held| match decided {
             // One SKU, one change.
@@ -94,5 +94,5 @@ async fn adjust(
         };
         change(&service, &job, &command, key, &reply).await
     };
-    submit(service, operation, arrived, keyed, span, use_case).await
+    submit(service, operation, arrived, asked, span, use_case).await
 }

@@ -1,6 +1,6 @@
 //! Decided replies, kept under the client's key and sent again byte for byte.
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -47,13 +47,14 @@ impl Store {
 }
 
 /// Keeps a reply. `false`: another request with the key was faster. Waits for an open transaction of such a request;
-/// if that does not end within `lock_timeout`, what becomes of the key is unknown.
+/// if that does not end within `lock_timeout` or until the deadline, what becomes of the key is unknown.
 pub(super) async fn keep(
     transaction: &mut Transaction,
     keyed: &Keyed,
     reply: &Reply,
+    until: Instant,
 ) -> Result<bool, WriteError> {
-    let kept = sqlx::query(
+    let insert = sqlx::query(
         "INSERT INTO idempotency (key, request_hash, status, body, order_id) VALUES ($1, $2, $3, $4::text::json, $5)
          ON CONFLICT (key) DO NOTHING",
     )
@@ -63,9 +64,8 @@ pub(super) async fn keep(
     .bind(&reply.body)
     .bind(reply.order_id)
     .execute(transaction.connection())
-    .instrument(db_span!("INSERT", "idempotency"))
-    .await;
-    match kept {
+    .instrument(db_span!("INSERT", "idempotency"));
+    match timeout_at(until, insert).await.map_err(|_| WriteError::Unknown)? {
         Ok(kept) => Ok(kept.rows_affected() == 1),
         Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) => {
             Err(WriteError::Unknown)

@@ -201,7 +201,7 @@ impl Store {
         }
         let reply = (writing.reply)(&Decided::Applied { changes: &changes, cancelled_at });
         if let Some(keyed) = writing.keyed
-            && !idempotency::keep(transaction, keyed, &reply).await?
+            && !idempotency::keep(transaction, keyed, &reply, writing.until).await?
         {
             return Ok(Prepared::KeyTaken(&keyed.key));
         }
@@ -250,7 +250,7 @@ async fn refuse<'a>(
     let decided = writing.command.kind() == Kind::Order && matches!(refusal, Refusal::OutOfStock { .. });
     match writing.keyed {
         Some(keyed) if decided => {
-            if idempotency::keep(transaction, keyed, &reply).await? {
+            if idempotency::keep(transaction, keyed, &reply, writing.until).await? {
                 Ok(Prepared::CommitRefusal { reply, refusal })
             } else {
                 Ok(Prepared::KeyTaken(&keyed.key))

@@ -74,6 +74,10 @@ async fn orders_that_cannot_be() {
     let reply = post(client, &large).await;
     assert_problem(&reply, 413, "body-too-large", "64 KiB");
     assert_eq!(reply.json["order"], "not-placed");
+    let twice = r#"{"lines":[{"sku":"a","quantity":1,"quantity":9}]}"#;
+    let reply = post(client, twice).await;
+    assert_problem(&reply, 400, "malformed-request", "a member that is there twice");
+    assert!(reply.json["detail"].as_str().is_some_and(|detail| detail.contains("\"quantity\"")), "{reply:?}");
     let unknown = client.order(&[("nothing", 1)], None).await;
     assert_problem(&unknown, 404, "unknown-sku", "unknown SKU");
     for key in ["", "a b", &"k".repeat(256)] {
@@ -134,6 +138,10 @@ async fn everything_else() {
             assert_problem(&reply, status, code, &what);
         }
         assert_eq!(reply.header("allow").is_some(), status == 405, "{what}");
+    }
+    for (path, status) in [("/stock/a", 200), ("/stock/nothing", 404), ("/readyz", 200), ("/metrics", 200)] {
+        let head = client.send("HEAD", path, None, &[]).await;
+        assert_eq!((head.status, head.text.as_str()), (status, ""), "HEAD {path}");
     }
     assert_eq!(client.on_hand("a").await, 10, "the stock is untouched");
     // `.` and `..` are SKUs; clients resolve them in paths, so only orders and lists reach them.

@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinSet};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    task::JoinSet,
+};
 
-use crate::support::{Client, World, clients, order_body, until, until_held};
+use crate::support::{Client, PATIENCE, World, clients, order_body, until, until_held};
 
 /// Case 35.
 #[tokio::test]
@@ -101,9 +105,33 @@ async fn clients_that_leave_do_not_get_around_the_limit() {
     assert_eq!(refused.json["order"], "not-placed");
     let keyed = client.order(&[("a", 1)], Some("k")).await;
     assert_eq!((keyed.status, &keyed.json["order"]), (503, &json!("unknown")), "{keyed:?}");
+    let read = client.get("/stock/a").await;
+    assert_eq!((read.status, read.code()), (503, "overloaded"), "{read:?}");
+    let said = [&read.json["order"], &read.json["change"]];
+    assert_eq!(said, [&json!(null), &json!(null)], "a read places and changes nothing: {read:?}");
+    let cancel = client.cancel("01890a5d-ac96-774b-bcce-b302099a8057").await;
+    assert_eq!((cancel.status, &cancel.json["change"]), (503, &json!("unknown")), "{cancel:?}");
     client.set_work(0).await;
     until("what they left is done", || async { world.scalar("SELECT count(*) FROM orders").await == 3 })
         .await;
     assert_eq!(client.order(&[("a", 1)], None).await.status, 201);
     assert_eq!(client.on_hand("a").await, 6);
+}
+
+/// Case 35, the other end: the body does not come, so with a key nobody knows what was asked for.
+#[tokio::test]
+async fn a_body_that_does_not_come_is_answered_for_in_time() {
+    let world = World::new().await;
+    let fleet = world.fleet("zk-fair", |config| config.lock_wait = Duration::from_millis(500)).await;
+    let address = fleet.replicas()[0].url().strip_prefix("http://").expect("a URL").to_owned();
+    for (key, standing) in [("", "not-placed"), ("idempotency-key: k\r\n", "unknown")] {
+        let head = format!("POST /orders HTTP/1.1\r\nhost: x\r\n{key}content-length: 40\r\n\r\n{{");
+        let mut connection = TcpStream::connect(&address).await.expect("it listens");
+        connection.write_all(head.as_bytes()).await.expect("sent");
+        let mut reply = String::new();
+        let read = tokio::time::timeout(PATIENCE, connection.read_to_string(&mut reply)).await;
+        read.expect("an end").expect("a reply");
+        assert!(reply.starts_with("HTTP/1.1 408 "), "{reply}");
+        assert!(reply.contains(&format!(r#""order":"{standing}""#)), "{reply}");
+    }
 }

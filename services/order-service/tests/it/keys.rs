@@ -1,9 +1,13 @@
 //! The same key: the same reply, one order.
 
+use std::{future::Future, time::Duration};
+
 use futures::future::join_all;
 use serde_json::json;
+use stack::Fleet;
+use zk_locks::{Acquire, Inspector, Recipe, Session, SessionConfig};
 
-use crate::support::{World, clients};
+use crate::support::{PATIENCE, Reply, World, clients, until};
 
 #[tokio::test]
 async fn a_retry_gets_the_first_reply_byte_for_byte_from_any_replica() {
@@ -118,4 +122,107 @@ async fn one_key_with_two_bodies_at_once_buys_one_of_them() {
     }
     assert_eq!(clients[0].on_hand("a").await + clients[0].on_hand("b").await, 190);
     world.assert_sound().await;
+}
+
+/// Sends the same request to two replicas. Both have looked for an earlier one and wait for the lock; the first gets it,
+/// the second does not before its deadline.
+async fn second_gives_up<A, B>(world: &World, first: A, second: B) -> (Reply, Reply)
+where
+    A: Future<Output = Reply> + Send + 'static,
+    B: Future<Output = Reply> + Send + 'static,
+{
+    let inspector = Inspector::connect(&world.zookeeper).await.expect("zookeeper");
+    let queued = async |length| {
+        until("the queue has its length", || async {
+            inspector.lock("/locks/stock:a").await.is_ok_and(|lock| lock.entries.len() == length)
+        })
+        .await;
+    };
+    let config = SessionConfig::new(&world.zookeeper).expect("an address");
+    let session = Session::start(config);
+    let mutex = session.mutex(Recipe::Fair, "/locks/stock:a").expect("a path");
+    let ahead = mutex.acquire(Acquire::within(PATIENCE)).await.expect("acquires");
+    let first = tokio::spawn(first);
+    queued(2).await;
+    let between = tokio::spawn(async move { mutex.acquire(Acquire::within(PATIENCE)).await });
+    queued(3).await;
+    let second = tokio::spawn(second);
+    queued(4).await;
+    ahead.release().await.expect("released");
+    let replies = (first.await.expect("no panic"), second.await.expect("no panic"));
+    between.await.expect("no panic").expect("acquires").release().await.expect("released");
+    session.close(PATIENCE).await.expect("closes");
+    inspector.close().await;
+    replies
+}
+
+async fn two_replicas(world: &World) -> Fleet {
+    let fleet = world.fleet("zk-fair", |config| {
+        config.replicas = 2;
+        config.lock_wait = Duration::from_secs(3);
+    });
+    fleet.await
+}
+
+/// Without its key the second would be told "not placed", and it is.
+#[tokio::test]
+async fn a_retry_that_gives_up_on_the_lock_says_what_its_key_came_to() {
+    let world = World::new().await;
+    let fleet = two_replicas(&world).await;
+    let [first, second] = clients(&fleet).try_into().expect("two");
+    first.set("a", 10).await;
+    let watcher = first.clone();
+    watcher.until_released().await;
+    let order = |client: crate::support::Client| async move { client.order(&[("a", 1)], Some("k")).await };
+    let (placed, retry) = second_gives_up(&world, order(first), order(second)).await;
+    assert_eq!(placed.status, 201, "{placed:?}");
+    assert_eq!((retry.status, &retry.text), (201, &placed.text));
+    assert_eq!(watcher.on_hand("a").await, 9);
+    world.assert_sound().await;
+}
+
+#[tokio::test]
+async fn a_cancellation_that_gives_up_on_the_lock_says_what_became_of_the_order() {
+    let world = World::new().await;
+    let fleet = two_replicas(&world).await;
+    let [first, second] = clients(&fleet).try_into().expect("two");
+    first.set("a", 10).await;
+    let order = first.order(&[("a", 1)], None).await;
+    let id = order.json["id"].as_str().expect("an id").to_owned();
+    let watcher = first.clone();
+    watcher.until_released().await;
+    let cancel = |client: crate::support::Client| {
+        let id = id.clone();
+        async move { client.cancel(&id).await }
+    };
+    let (cancelled, again) = second_gives_up(&world, cancel(first), cancel(second)).await;
+    assert_eq!(cancelled.status, 200, "{cancelled:?}");
+    assert_eq!((again.status, &again.text), (200, &cancelled.text));
+    assert_eq!(watcher.on_hand("a").await, 10);
+    world.assert_sound().await;
+}
+
+/// A transaction with the key is open: whether the wait ends by PostgreSQL's timeout or by the deadline, nobody knows.
+#[tokio::test]
+async fn a_key_that_is_being_used_is_not_denied() {
+    let world = World::new().await;
+    for (lock_wait, lock_timeout) in [(4000, "300"), (1000, "2900")] {
+        let fleet = world.fleet("zk-fair", |config| {
+            config.lock_wait = Duration::from_millis(lock_wait);
+            config.extra_env = vec![
+                ("ORDER_DB_LOCK_TIMEOUT_MS".into(), lock_timeout.into()),
+                ("ORDER_DB_IDLE_IN_TRANSACTION_MS".into(), "2900".into()),
+            ];
+        });
+        let fleet = fleet.await;
+        let client = &clients(&fleet)[0];
+        client.set("a", 10).await;
+        let mut open = world.pool.begin().await.expect("a transaction");
+        let keep = "INSERT INTO idempotency (key, request_hash, status, body) VALUES ('k', '', 409, '{}')";
+        sqlx::query(keep).execute(&mut *open).await.expect("the key");
+        let waits = client.order(&[("a", 1)], Some("k")).await;
+        assert_eq!((waits.status, &waits.json["order"]), (503, &json!("unknown")), "{waits:?}");
+        open.rollback().await.expect("the key is free");
+        fleet.stop(PATIENCE).await;
+    }
 }
