@@ -2,6 +2,8 @@
 
 use loadtest::history::{Line, Record};
 
+use crate::experiments::UNLOCKED;
+
 /// A SKU's row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StockRow {
@@ -9,6 +11,31 @@ pub struct StockRow {
     pub sku: String,
     /// Units left.
     pub on_hand: i64,
+    /// Highest token that ever claimed the row.
+    pub fence: i64,
+}
+
+/// What every change was guarded by, as far as that is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Guarded {
+    /// Nothing is known: no token is missed.
+    #[default]
+    Unknown,
+    /// A lock: every change has its token.
+    ByLock,
+    /// A lock and the fence: no row has seen less than the tokens that changed it.
+    ByFence,
+}
+
+impl Guarded {
+    /// Of a lock mode and a writer.
+    pub fn of(mode: &str, writer: &str) -> Self {
+        match (mode, writer) {
+            (UNLOCKED, _) => Self::Unknown,
+            (_, "fenced") => Self::ByFence,
+            _ => Self::ByLock,
+        }
+    }
 }
 
 /// Why a ledger row was written.
@@ -107,8 +134,8 @@ pub struct Facts {
     pub keys: Vec<KeyRow>,
     /// What the client saw; none if there is no history.
     pub history: Option<Vec<Record>>,
-    /// Whether every change must carry a token.
-    pub tokens_expected: bool,
+    /// What every change was guarded by.
+    pub guarded: Guarded,
     /// Locks; none if they were not looked at.
     pub locks: Option<LeftLocks>,
     /// Database sessions; none if they were not looked at.

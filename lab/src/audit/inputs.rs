@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use sqlx::PgPool;
 use zk_locks::Inspector;
 
-use super::Tolerance;
+use super::{Tolerance, facts::Guarded};
 
 /// A reading of a number that needs servers the audit does not know.
 pub type Reading<'a> =
@@ -46,8 +46,8 @@ pub struct AuditInputs<'a> {
     pub locks: Option<Locks<'a>>,
     /// The client's history. Orders whose key is not in it are judged by the database alone.
     pub history: Option<&'a Path>,
-    /// Whether the mode has tokens: then every ledger row must carry one.
-    pub tokens_expected: bool,
+    /// What every change was guarded by.
+    pub guarded: Guarded,
     /// Whether there is no traffic any more. Without it I4 and I5 are not judged.
     pub quiet: bool,
     /// How long to wait for quiet.
@@ -63,7 +63,7 @@ impl<'a> AuditInputs<'a> {
             database,
             locks: None,
             history: None,
-            tokens_expected: false,
+            guarded: Guarded::Unknown,
             quiet: true,
             quiet_within: Duration::from_secs(10),
             tolerance: Tolerance::default(),

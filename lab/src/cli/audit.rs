@@ -27,7 +27,7 @@ async fn look(system: &System, history: Option<&Path>) -> anyhow::Result<AuditRe
     let report = judge(AuditInputs {
         locks: Some(Locks { inspector: &inspector, root: LOCKS, watches: None }),
         history,
-        tokens_expected: system.tokens,
+        guarded: system.guarded,
         ..AuditInputs::of_database(&database)
     })
     .await?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::str::FromStr as _;
 
-use lab::experiments::UNLOCKED;
+use lab::audit::facts::Guarded;
 use lab::supervisor::{Home, HomeError};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -15,8 +15,8 @@ use super::args::SystemArgs;
 pub(crate) struct System {
     pub(crate) database_url: String,
     pub(crate) zookeeper: String,
-    /// Whether its writes carry tokens, if that is known.
-    pub(crate) tokens: bool,
+    /// What its changes are guarded by, if that is known.
+    pub(crate) guarded: Guarded,
 }
 
 impl System {
@@ -24,11 +24,13 @@ impl System {
     pub(crate) fn of(args: &SystemArgs) -> Result<Self, HomeError> {
         if let (Some(database_url), Some(zookeeper)) = (&args.database_url, &args.zookeeper) {
             let (database_url, zookeeper) = (database_url.clone(), zookeeper.clone());
-            return Ok(Self { database_url, zookeeper, tokens: false });
+            return Ok(Self { database_url, zookeeper, guarded: Guarded::Unknown });
         }
         let status = running(args.run_dir.as_deref())?;
-        let tokens = status.services.iter().any(|service| service.mode != UNLOCKED);
-        Ok(Self { database_url: status.postgres.url, zookeeper: status.zookeeper.connect, tokens })
+        // All replicas have one mode and one writer.
+        let guarded = status.services.first().map(|service| Guarded::of(&service.mode, &service.writer));
+        let guarded = guarded.unwrap_or_default();
+        Ok(Self { database_url: status.postgres.url, zookeeper: status.zookeeper.connect, guarded })
     }
 
     /// One connection to its database.

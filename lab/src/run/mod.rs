@@ -20,8 +20,9 @@ use stack::{AskError, FleetConfig, Stack, StartError};
 use uuid::Uuid;
 use zk_locks::Inspector;
 
+use crate::audit::facts::Guarded;
 use crate::audit::{AuditInputs, AuditReport, CollectError, Locks, Watches, audit};
-use crate::experiments::{Experiment, HOT_SKU, LOCKS, UNLOCKED};
+use crate::experiments::{Experiment, HOT_SKU, LOCKS};
 use crate::faults::{Aim, Evidence, Scene, SceneError, Strike, Strikes};
 use crate::limits;
 use crate::progress::Progress;
@@ -117,7 +118,7 @@ pub async fn execute(
     let audit = audit(AuditInputs {
         locks: Some(Locks { inspector: &inspector, root: LOCKS, watches: Some(watches) }),
         history: Some(load.history()),
-        tokens_expected: experiment.mode != UNLOCKED,
+        guarded: Guarded::of(&experiment.mode, &experiment.writer),
         ..AuditInputs::of_database(&database)
     })
     .await?;

@@ -37,11 +37,11 @@ pub(super) async fn read(database: &PgPool, facts: &mut Facts) -> Result<(), Col
 }
 
 async fn stock(snapshot: &mut PgTransaction<'_>) -> Result<Vec<StockRow>, CollectError> {
-    let rows: Vec<(String, i64)> = sqlx::query_as("SELECT sku, on_hand FROM stock ORDER BY sku")
+    let rows: Vec<(String, i64, i64)> = sqlx::query_as("SELECT sku, on_hand, fence FROM stock ORDER BY sku")
         .fetch_all(&mut **snapshot)
         .await
         .map_err(cannot("stock"))?;
-    Ok(rows.into_iter().map(|(sku, on_hand)| StockRow { sku, on_hand }).collect())
+    Ok(rows.into_iter().map(|(sku, on_hand, fence)| StockRow { sku, on_hand, fence }).collect())
 }
 
 async fn ledger(snapshot: &mut PgTransaction<'_>) -> Result<Vec<LedgerRow>, CollectError> {

@@ -43,7 +43,7 @@ pub enum CollectError {
 
 /// Waits for quiet, then reads everything.
 pub(super) async fn collect(inputs: &AuditInputs<'_>) -> Result<Facts, CollectError> {
-    let mut facts = Facts { tokens_expected: inputs.tokens_expected, ..Facts::default() };
+    let mut facts = Facts { guarded: inputs.guarded, ..Facts::default() };
     if inputs.quiet {
         (facts.sessions, facts.locks) = quiet::wait(inputs).await?;
     }

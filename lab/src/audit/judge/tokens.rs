@@ -1,10 +1,10 @@
 //! I3: per SKU, tokens never go down, and each new holder's token is higher. After an operator's reset of the fence
-//! they may begin anew.
+//! they may begin anew. Where the writer asks the fence, it is not below the last token that wrote.
 
 use std::collections::HashMap;
 
 use super::{AuditReport, Invariant};
-use crate::audit::facts::{Facts, Kind, LedgerRow};
+use crate::audit::facts::{Facts, Guarded, Kind, LedgerRow};
 
 pub(super) fn check(facts: &Facts, report: &mut AuditReport) {
     let mut highest: HashMap<&str, &LedgerRow> = HashMap::new();
@@ -16,7 +16,7 @@ pub(super) fn check(facts: &Facts, report: &mut AuditReport) {
             continue;
         }
         let Some(token) = row.token else {
-            if facts.tokens_expected {
+            if facts.guarded >= Guarded::ByLock {
                 report.untokened += 1;
                 report.find(Invariant::I3, &row.sku, format!("ledger row {} has no token", row.id));
             }
@@ -42,5 +42,21 @@ pub(super) fn check(facts: &Facts, report: &mut AuditReport) {
             report.find(Invariant::I3, &row.sku, text);
         }
         highest.insert(&row.sku, row);
+    }
+    if facts.guarded == Guarded::ByFence {
+        fences(facts, &highest, report);
+    }
+}
+
+/// A fence below a token that has passed it would let an overtaken holder through.
+fn fences(facts: &Facts, highest: &HashMap<&str, &LedgerRow>, report: &mut AuditReport) {
+    for stock in &facts.stock {
+        let Some(row) = highest.get(stock.sku.as_str()) else { continue };
+        let token = row.token.unwrap_or_default();
+        if stock.fence < token {
+            report.token_regressions += 1;
+            let text = format!("the fence is {}, but ledger row {} has token {token}", stock.fence, row.id);
+            report.find(Invariant::I3, &stock.sku, text);
+        }
     }
 }

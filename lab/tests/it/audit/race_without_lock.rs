@@ -70,7 +70,7 @@ fn race(start: i64, orders: &[(u32, u32)]) -> Facts {
             .expect("a record")
         });
     }
-    facts.stock.push(StockRow { sku: "hot".to_owned(), on_hand });
+    facts.stock.push(StockRow { sku: "hot".to_owned(), on_hand, fence: 0 });
     facts
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lab::{
-    audit::{AuditInputs, AuditReport, Invariant, Locks, Watches, audit},
+    audit::{AuditInputs, AuditReport, Invariant, Locks, Watches, audit, facts::Guarded},
     verdict::Verdict,
 };
 use sqlx::{PgPool, migrate::Migrator};
@@ -23,7 +23,7 @@ async fn database(dir: &RunDir) -> (Postgres, PgPool) {
 
 /// Ten units, of which one order took two.
 const BOOKS: &str = "
-    insert into stock (sku, on_hand) values ('sku-1', 8);
+    insert into stock (sku, on_hand, fence) values ('sku-1', 8, 6);
     insert into orders (id, status, instance, trace_id)
         values ('00000000-0000-4000-8000-000000000001', 'accepted', 'a', 't');
     insert into order_lines values ('00000000-0000-4000-8000-000000000001', 'sku-1', 2, 8);
@@ -36,7 +36,7 @@ const BOOKS: &str = "
 
 fn of_database(pool: &PgPool) -> AuditInputs<'_> {
     AuditInputs {
-        tokens_expected: true,
+        guarded: Guarded::ByFence,
         quiet_within: Duration::from_millis(300),
         ..AuditInputs::of_database(pool)
     }
@@ -57,7 +57,11 @@ async fn the_database_is_read_as_it_is() {
     assert_eq!(report.judged.ledger_rows, 2);
     assert_eq!(report.judged.not_judged, [Invariant::I4]);
 
-    sqlx::raw_sql("update stock set on_hand = 11").execute(&pool).await.expect("spoilt");
+    sqlx::raw_sql("update stock set fence = 5").execute(&pool).await.expect("spoilt");
+    let report = audited(&pool).await;
+    assert_eq!((report.verdict, report.token_regressions), (Verdict::Invalid, 1), "{report:?}");
+
+    sqlx::raw_sql("update stock set on_hand = 11, fence = 6").execute(&pool).await.expect("spoilt");
     let report = audited(&pool).await;
     assert_eq!((report.verdict, report.oversold), (Verdict::Invalid, 3), "{report:?}");
 

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use lab::audit::facts::{Facts, KeyRow, Kind, LedgerRow, LeftLocks, LeftSessions, OrderRow, StockRow};
+use lab::audit::facts::{
+    Facts, Guarded, KeyRow, Kind, LedgerRow, LeftLocks, LeftSessions, OrderRow, StockRow,
+};
 use loadtest::history::{Line, Op, Placed, Record};
 use proptest::prelude::*;
 
@@ -96,12 +98,19 @@ impl World {
         for step in steps {
             world.take(step);
         }
-        world.facts.stock = world
-            .stock
-            .iter()
-            .map(|(sku, on_hand)| StockRow { sku: sku.clone(), on_hand: *on_hand })
-            .collect();
-        world.facts.tokens_expected = true;
+        let fence = |sku: &str| {
+            let tokens = world.facts.ledger.iter().filter(|row| row.sku == sku).filter_map(|row| row.token);
+            tokens.max().unwrap_or_default()
+        };
+        let stock = world.stock.iter();
+        let row = |(sku, on_hand): (&String, &i64)| StockRow {
+            sku: sku.clone(),
+            on_hand: *on_hand,
+            fence: fence(sku),
+        };
+        let stock = stock.map(row).collect();
+        world.facts.stock = stock;
+        world.facts.guarded = Guarded::ByFence;
         world.facts.locks = Some(LeftLocks { watches: Some((6, 6)), ..LeftLocks::default() });
         world.facts.sessions = Some(LeftSessions::default());
         world.facts
