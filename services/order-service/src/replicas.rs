@@ -2,8 +2,8 @@
 //!
 //! Each replica's ZooKeeper session node says with which mode and writer it runs. Two modes on the same stock do not
 //! exclude one another, so whoever finds an older member with another mode refuses to work. Promises that of two that
-//! start at the same moment exactly one refuses: the younger node. Looks again after each rebuilt session, which is
-//! younger than everybody.
+//! start at the same moment exactly one refuses: the younger node. Without its session a replica admits nothing; it looks
+//! again after each rebuilt one, which is younger than everybody.
 
 use std::{fmt, time::Duration};
 
@@ -117,7 +117,13 @@ pub async fn watch(
                     }
                 }
             }
+            // Our node is gone: another mode may have started meanwhile, and without a lock nothing else would stop us.
+            SessionState::Lost(_) | SessionState::Connecting => {
+                accepted_for = None;
+                registration.send_replace(Registration::Pending);
+            }
             SessionState::Closed => return,
+            // While it is suspended our node is there; a session that came back is the same one.
             _ => {}
         }
         if states.changed().await.is_err() {

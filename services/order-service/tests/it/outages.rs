@@ -105,6 +105,23 @@ async fn zookeeper_goes_and_comes_back() {
     assert!(child.stop(PATIENCE).await.success());
 }
 
+/// Nothing else would stop a replica without a lock from working beside others that lock: its node is gone.
+#[tokio::test]
+async fn without_its_session_a_replica_without_a_lock_stops_too() {
+    let servers = servers().await;
+    let mut env = ENV.to_vec();
+    env.extend([("ORDER_LOCK_MODE", "none"), ("ORDER_WRITER", "plain")]);
+    let (child, url) = servers.world.process("1", &env).await;
+    let client = Client::new(&url);
+    until("it is ready", || client.is_ready()).await;
+    client.set("a", 1000).await;
+    servers.zookeeper.stop_all().await;
+    until("orders are refused", || async { timely_order(&client, None).await.status == 503 }).await;
+    servers.zookeeper.start_all().await.expect("zookeeper");
+    until("orders are served again", || async { timely_order(&client, None).await.status == 201 }).await;
+    assert!(child.stop(PATIENCE).await.success());
+}
+
 /// Case 37, with a shorter outage.
 #[tokio::test]
 async fn postgres_goes_and_comes_back() {
