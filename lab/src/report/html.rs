@@ -98,7 +98,8 @@ fn section(out: &mut String, run: &RunReport) -> Result<(), WriteError> {
          from {replicas} replicas for {seconds:.1} s; the slow part in the critical section took {work} ms; ZooKeeper \
          session timeout {session} ms. Orders: {accepted} accepted, {sold_out} refused as sold out, {failed} refused \
          otherwise (not placed), {unknown} never settled. The slowest reply came after {slowest:.0} ms (the deadline of \
-         an order is {limit} ms); {hung} requests got none.</p>",
+         an order is {limit} ms); {hung} requests got none, {late} got one more \
+         than a second after it.</p>",
             name = text(&run.name),
             mode = text(&run.mode),
             writer = text(&run.writer),
@@ -117,6 +118,7 @@ fn section(out: &mut String, run: &RunReport) -> Result<(), WriteError> {
             slowest = run.replies.slowest_ms,
             limit = load.lock_wait_limit_ms,
             hung = run.replies.unanswered,
+            late = run.replies.late,
         ),
     );
     push(out, format_args!("<p>{}</p><ul>", verdict(run)));

@@ -55,7 +55,7 @@ pub(crate) fn oversold() -> RunReport {
         order_ms: Percentiles { p50: Some(20.0), p95: Some(30.0), p99: Some(50.0) },
         lock_wait_ms: Percentiles::default(),
         recovery_ms: None,
-        replies: Replies { unanswered: 0, slowest_ms: 60.0 },
+        replies: Replies { unanswered: 0, late: 0, slowest_ms: 60.0 },
         load: Load {
             sku: "sku-1".into(),
             stock: 100,

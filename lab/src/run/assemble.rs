@@ -14,9 +14,13 @@ use crate::verdict::Verdict;
 pub(super) fn report(material: Material<'_>) -> RunReport {
     let Material { experiment, facts, audit, strikes, cut_short } = material;
     let mut reasons = broken(&audit);
-    let hung = facts.replies.unanswered;
-    if hung > 0 {
-        reasons.push(format!("{hung} requests got no reply although their replica was not frozen"));
+    let mut slow = Vec::new();
+    for (requests, how) in
+        [(facts.replies.unanswered, "got no reply"), (facts.replies.late, "got their reply late")]
+    {
+        if requests > 0 {
+            slow.push(format!("{requests} requests {how} although their replica was not frozen"));
+        }
     }
     let mut missing = nothing_learned(experiment, &facts.orders, &strikes);
     if !missing.is_empty() {
@@ -24,11 +28,12 @@ pub(super) fn report(material: Material<'_>) -> RunReport {
     }
     // An invariant that was broken is broken, whatever else did not happen.
     let verdict = match audit.verdict {
-        Verdict::Valid if hung > 0 => Verdict::Invalid,
+        Verdict::Valid if !slow.is_empty() => Verdict::Invalid,
         Verdict::Valid if !missing.is_empty() => Verdict::Unknown,
         audited => audited,
     };
-    reasons.extend(missing);
+    let happened = missing.is_empty();
+    reasons.extend(slow.into_iter().chain(missing));
     let records: Vec<FaultRecord> = strikes.iter().map(|strike| record(strike, &facts)).collect();
     let recovery_ms = records.iter().filter(|r| r.confirmed).filter_map(|r| r.recovery_ms).reduce(f64::max);
     RunReport {
@@ -38,7 +43,7 @@ pub(super) fn report(material: Material<'_>) -> RunReport {
         fault: experiment.faults.to_string(),
         expected: experiment.expected.verdict(),
         verdict,
-        as_expected: experiment.expected.is_met(verdict, audit.oversold),
+        as_expected: happened && experiment.expected.is_met(verdict, audit.oversold),
         reasons,
         orders: facts.orders,
         audit,
@@ -118,4 +123,62 @@ fn record(strike: &Strike, facts: &Facts) -> FaultRecord {
 
 fn millis(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::experiments::{Expectation, Faults};
+    use crate::report::sample;
+
+    fn strike(confirmed: bool) -> Strike {
+        Strike {
+            kind: FaultKind::FreezeHolder,
+            at_ms: 100.0,
+            until_ms: 200.0,
+            instance: "order-1".into(),
+            url: "http://a".into(),
+            token: 1,
+            session_id: 1,
+            confirmed,
+            evidence: String::new(),
+            wrote_late: confirmed,
+        }
+    }
+
+    fn run(expected: Expectation, audit: AuditReport, late: u64, confirmed: bool) -> RunReport {
+        let faults: Faults = "freeze-holder".parse().expect("known");
+        let experiment =
+            Experiment { expected, faults, lock_wait: Duration::from_secs(8), ..Experiment::default() };
+        let mut facts = Facts::default();
+        facts.orders = Orders { accepted: 10, out_of_stock: 5, ..Orders::default() };
+        facts.replies.late = late;
+        let required = experiment.faults.required(FaultKind::FreezeHolder);
+        let strikes = (0..required).map(|_| strike(confirmed)).collect();
+        report(Material { experiment: &experiment, facts, audit, strikes, cut_short: None })
+    }
+
+    #[test]
+    fn units_oversold_without_the_fault_prove_nothing() {
+        let oversold = || sample::oversold().audit;
+        assert_eq!(run(Expectation::Oversold, oversold(), 0, true).claim(), Verdict::Valid);
+        let by_chance = run(Expectation::Oversold, oversold(), 0, false);
+        assert_eq!((by_chance.verdict, by_chance.claim()), (Verdict::Invalid, Verdict::Unknown));
+        assert_eq!(run(Expectation::Valid, oversold(), 0, false).claim(), Verdict::Invalid);
+    }
+
+    #[test]
+    fn late_replies_break_a_promise() {
+        let sound = || AuditReport {
+            verdict: Verdict::Valid,
+            oversold: 0,
+            findings: vec![],
+            ..sample::oversold().audit
+        };
+        assert_eq!(run(Expectation::Valid, sound(), 0, true).claim(), Verdict::Valid);
+        assert_eq!(run(Expectation::Valid, sound(), 1, true).claim(), Verdict::Invalid);
+        assert_eq!(run(Expectation::Valid, sound(), 0, false).claim(), Verdict::Unknown);
+    }
 }

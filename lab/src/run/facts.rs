@@ -1,6 +1,7 @@
 //! What happened in a run, read from the database and from the clients' history once it is over. No judgement.
 
 use std::path::Path;
+use std::time::Duration;
 
 use loadtest::history::{self, Claim, Op, Outcome, Record};
 use sqlx::PgPool;
@@ -50,16 +51,17 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads everything about one SKU. A replica that stood still owes no reply for that time.
+    /// Reads everything about one SKU; `deadline` is that of a request. A replica that stood still owes no reply for that time.
     pub async fn read(
         database: &PgPool,
         sku: &str,
         history: &Path,
         strikes: &[Strike],
+        deadline: Duration,
     ) -> Result<Self, FactsError> {
         let records = history::read(history)?;
         let mut facts = Self::from_history(&records);
-        facts.replies = replies::of(&records, strikes);
+        facts.replies = replies::of(&records, strikes, deadline);
         facts.add_ledger(ledger(database, sku).await?);
         facts.add_incidents(incidents(database, sku).await?);
         Ok(facts)

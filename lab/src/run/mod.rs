@@ -123,7 +123,7 @@ pub async fn execute(
     })
     .await?;
     let strikes = strikes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let facts = Facts::read(&database, HOT_SKU, load.history(), &strikes).await?;
+    let facts = Facts::read(&database, HOT_SKU, load.history(), &strikes, experiment.lock_wait).await?;
     inspector.close().await;
     database.close().await;
     let report = assemble::report(Material { experiment, facts, audit, strikes, cut_short });

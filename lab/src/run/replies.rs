@@ -1,5 +1,7 @@
-//! Whether every request was answered, and how long the slowest reply took. A replica that was frozen owes no reply
-//! for that time. Pure.
+//! Whether every request was answered in time, and how long the slowest reply took. A replica that was frozen owes no
+//! reply for that time. Pure.
+
+use std::time::Duration;
 
 use loadtest::history::Record;
 
@@ -7,14 +9,20 @@ use crate::experiments::FaultKind;
 use crate::faults::Strike;
 use crate::report::model::Replies;
 
-/// Counts the replies of a run.
-pub(super) fn of(records: &[Record], strikes: &[Strike]) -> Replies {
+/// The service promises its reply half a second after the deadline; the rest is for the way and for the client.
+const ON_TIME: Duration = Duration::from_secs(1);
+
+/// Counts the replies of a run in which a request waits at most `deadline`.
+pub(super) fn of(records: &[Record], strikes: &[Strike], deadline: Duration) -> Replies {
+    let in_time_ms = (deadline + ON_TIME).as_secs_f64() * 1000.0;
     let mut replies = Replies::default();
     for record in records.iter().filter(|record| !met_a_frozen_replica(record, strikes)) {
         if record.status == 0 {
             replies.unanswered += 1;
         } else {
-            replies.slowest_ms = replies.slowest_ms.max(record.received_at - record.sent_at);
+            let took = record.received_at - record.sent_at;
+            replies.slowest_ms = replies.slowest_ms.max(took);
+            replies.late += u64::from(took > in_time_ms);
         }
     }
     replies
@@ -31,6 +39,8 @@ fn met_a_frozen_replica(record: &Record, strikes: &[Strike]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::of;
     use crate::experiments::FaultKind;
     use crate::faults::Strike;
@@ -64,8 +74,16 @@ mod tests {
             record("http://b", 90.0, 260.0, 0),
             record("http://a", 210.0, 240.0, 201),
         ];
-        let replies = of(&records, &[freeze]);
+        let replies = of(&records, &[freeze], Duration::ZERO);
         assert_eq!(replies.unanswered, 1, "the one of the replica that was not frozen");
         assert!((replies.slowest_ms - 30.0).abs() < 1e-9);
+        assert_eq!(replies.late, 0);
+    }
+
+    #[test]
+    fn a_refusal_must_be_in_time_too() {
+        let deadline = Duration::from_millis(500);
+        let records = [record("http://a", 0.0, 1499.0, 201), record("http://a", 0.0, 1501.0, 503)];
+        assert_eq!(of(&records, &[], deadline).late, 1);
     }
 }
