@@ -10,7 +10,7 @@ use zookeeper_client as zk;
 use crate::claim::Claim;
 use crate::clock::BootInstant;
 use crate::directory;
-use crate::error::{AcquireError, Lost, OperationError, Outcome, outcome};
+use crate::error::{AcquireError, Lost, Outcome, outcome};
 use crate::guard::{Guard, Wait};
 use crate::locate::locate;
 use crate::lock::{Acquire, Lock};
@@ -80,7 +80,7 @@ impl<'l> Contender<'l> {
                 let _settled = stake.leave().await;
                 Err(AcquireError::Busy { path: self.path() })
             }
-            Err(failure) => Err(self.error(failure)),
+            Err(failure) => Err(AcquireError::of(failure, self.lock.path())),
         }
     }
 
@@ -98,19 +98,6 @@ impl<'l> Contender<'l> {
 
     pub(crate) fn timed_out(&self) -> AcquireError {
         AcquireError::Timeout { path: self.path(), waited: self.attempt.waited(), position: self.position }
-    }
-
-    fn error(&self, failure: Failure) -> AcquireError {
-        let path = self.path();
-        match failure {
-            Failure::SessionOver(Lost::NodeDeleted) => AcquireError::NodeDeleted { path },
-            Failure::SessionOver(Lost::Closed) => AcquireError::Closed { path },
-            Failure::SessionOver(reason) => AcquireError::SessionLost { path, reason },
-            Failure::Refused(source) => AcquireError::Refused {
-                source: OperationError { operation: "acquire", path: path.clone(), source },
-                path,
-            },
-        }
     }
 
     /// `true` when the lock is held, `false` when an impatient contender is not the first.

@@ -8,6 +8,8 @@ use std::time::Duration;
 use thiserror::Error;
 use zookeeper_client as zk;
 
+use crate::session::epoch::Failure;
+
 /// A connect string that cannot be used.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[error("bad ZooKeeper connect string {connect:?}: {reason}")]
@@ -156,6 +158,33 @@ impl AcquireError {
     /// Whether asking again at once can succeed where this call failed for a reason that has passed.
     pub const fn is_retryable(&self) -> bool {
         matches!(self, Self::SessionLost { .. } | Self::NodeDeleted { .. })
+    }
+
+    /// What a failed request means for the acquire that sent it.
+    pub(crate) fn of(failure: Failure, path: &str) -> Self {
+        let path = path.to_owned();
+        match failure {
+            Failure::SessionOver(Lost::NodeDeleted) => Self::NodeDeleted { path },
+            Failure::SessionOver(Lost::Closed) => Self::Closed { path },
+            Failure::SessionOver(reason) => Self::SessionLost { path, reason },
+            Failure::Refused(source) => Self::Refused {
+                source: OperationError { operation: "acquire", path: path.clone(), source },
+                path,
+            },
+        }
+    }
+
+    /// The same, said of the lock that this one is a part of.
+    pub(crate) fn said_of(mut self, whole: &str) -> Self {
+        let (Self::Timeout { path, .. }
+        | Self::Busy { path }
+        | Self::SessionLost { path, .. }
+        | Self::NodeDeleted { path }
+        | Self::UpgradeRefused { path }
+        | Self::Closed { path }
+        | Self::Refused { path, .. }) = &mut self;
+        whole.clone_into(path);
+        self
     }
 
     /// A stable name for labels and reports.

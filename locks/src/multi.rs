@@ -7,7 +7,7 @@
 use std::fmt;
 use std::pin::Pin;
 
-use crate::error::{AcquireError, Lost, ReleaseError};
+use crate::error::{AcquireError, Lost, PathError, ReleaseError};
 use crate::guard::Guard;
 use crate::lock::{Acquire, Lock};
 use crate::semaphore::Semaphore;
@@ -50,16 +50,27 @@ pub struct MultiLock {
 }
 
 impl MultiLock {
-    /// Takes locks in any order; of several with one path the first counts.
-    pub fn new<L: Lockable + 'static>(locks: impl IntoIterator<Item = L>) -> Self {
+    /// Takes locks in any order.
+    ///
+    /// # Errors
+    /// [`PathError`] if two have one path: the second would wait for the first for ever, and of two kinds neither can be
+    /// left out.
+    pub fn new<L: Lockable + 'static>(locks: impl IntoIterator<Item = L>) -> Result<Self, PathError> {
         Self::from_parts(locks.into_iter().map(|lock| Box::new(lock) as Box<dyn Lockable>).collect())
     }
 
     /// The same for locks of different types.
-    pub fn from_parts(mut parts: Vec<Box<dyn Lockable>>) -> Self {
+    ///
+    /// # Errors
+    /// As [`MultiLock::new`].
+    pub fn from_parts(mut parts: Vec<Box<dyn Lockable>>) -> Result<Self, PathError> {
         parts.sort_by(|a, b| a.path().cmp(b.path()));
-        parts.dedup_by(|a, b| a.path() == b.path());
-        Self { parts }
+        match parts.windows(2).find(|pair| pair[0].path() == pair[1].path()) {
+            Some(pair) => {
+                Err(PathError { path: pair[0].path().to_owned(), reason: "two of the locks have it" })
+            }
+            None => Ok(Self { parts }),
+        }
     }
 
     /// Waits for all of them, one after the other in the order of their paths, until one deadline.

@@ -5,7 +5,7 @@
 
 use zookeeper_client as zk;
 
-use crate::error::{AcquireError, Lost, OperationError, PathError};
+use crate::error::{AcquireError, OperationError, PathError};
 use crate::guard::Guard;
 use crate::lock::{Acquire, Lock};
 use crate::node::parse;
@@ -60,7 +60,7 @@ impl Semaphore {
     /// That of a fair lock for the queue, and for its head a listing and a create, and two watches while it waits.
     pub async fn acquire(&self, request: Acquire) -> Result<Guard, AcquireError> {
         let deadline = request.deadline();
-        let turn = self.queue.acquire(request.clone()).await?;
+        let turn = self.queue.acquire(request.clone()).await.map_err(|error| error.said_of(&self.path))?;
         match tokio::time::timeout_at(deadline, self.head(turn, request.clone(), true)).await {
             Ok(given) => given,
             Err(_) => Err(self.timed_out(&request)),
@@ -76,7 +76,8 @@ impl Semaphore {
     /// As [`Lock::acquire`].
     pub async fn try_acquire(&self, request: Acquire) -> Result<Guard, AcquireError> {
         let deadline = request.deadline();
-        let turn = self.queue.try_acquire(request.clone()).await?;
+        let turn =
+            self.queue.try_acquire(request.clone()).await.map_err(|error| error.said_of(&self.path))?;
         match tokio::time::timeout_at(deadline, self.head(turn, request.clone(), false)).await {
             Ok(given) => given,
             Err(_) => Err(self.timed_out(&request)),
@@ -107,11 +108,12 @@ impl Semaphore {
         loop {
             let (free, changed) = tokio::select! {
                 biased;
-                reason = turn.lost() => return Err(self.lost(reason)),
+                reason = turn.lost() => return Err(self.failed(Failure::SessionOver(reason))),
                 looked = self.look(&turn) => looked.map_err(|failure| self.failed(failure))?,
             };
             if free {
-                let permit = self.permits.acquire(request.clone()).await?;
+                let permit =
+                    self.permits.acquire(request.clone()).await.map_err(|error| error.said_of(&self.path))?;
                 // Whoever lost the queue unawares may have come in too: of those who are too many, the last go.
                 if self.is_within(&permit).await.map_err(|failure| self.failed(failure))? {
                     drop(turn);
@@ -125,10 +127,14 @@ impl Semaphore {
             }
             tokio::select! {
                 biased;
-                reason = turn.lost() => return Err(self.lost(reason)),
+                reason = turn.lost() => return Err(self.failed(Failure::SessionOver(reason))),
                 () = changed.any() => {}
             }
         }
+    }
+
+    fn failed(&self, failure: Failure) -> AcquireError {
+        AcquireError::of(failure, &self.path)
     }
 
     /// Whether a permit is free, and what to watch if not.
@@ -169,25 +175,15 @@ impl Semaphore {
         let epoch = permit.epoch();
         let (limit, _) = self.limit(epoch).await?;
         let leases = &self.session.config().connect.absolute(self.permits.path());
-        let children = epoch.ask(|client| async move { client.list_children(leases).await }).await?;
+        let children = match epoch.ask(|client| async move { client.list_children(leases).await }).await {
+            // Somebody removed the directory, and the permit with it.
+            Err(Failure::Refused(zk::Error::NoNode)) => return Ok(false),
+            listed => listed?,
+        };
         let own = permit.node();
         let Some((_, own)) = own.rsplit('/').next().and_then(parse) else { return Ok(false) };
         let sequences = children.iter().filter_map(|child| parse(child));
         Ok(sequences.filter(|(_, sequence)| own.wrapping_sub(*sequence) > 0).count() < limit)
-    }
-
-    fn lost(&self, reason: Lost) -> AcquireError {
-        AcquireError::SessionLost { path: self.path.clone(), reason }
-    }
-
-    fn failed(&self, failure: Failure) -> AcquireError {
-        match failure {
-            Failure::SessionOver(reason) => self.lost(reason),
-            Failure::Refused(source) => AcquireError::Refused {
-                path: self.path.clone(),
-                source: OperationError { operation: "acquire", path: self.path.clone(), source },
-            },
-        }
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) async fn demo(context: &Context, args: &DemoArgs) -> Outcome {
     let series = Series {
         name: "demo",
         experiments: experiments::demo(),
-        seed: args.seed.unwrap_or_else(rand::random),
+        seed: args.seed.unwrap_or_else(|| rand::random::<u32>().into()),
         keep_data: args.keep_data,
     };
     conduct(context, series).await

@@ -13,7 +13,7 @@ pub(crate) async fn oversell(context: &Context, args: &OversellArgs) -> Outcome 
     let series = Series {
         name: "run",
         experiments: vec![experiment(args)?],
-        seed: args.seed.unwrap_or_else(rand::random),
+        seed: args.seed.unwrap_or_else(|| rand::random::<u32>().into()),
         keep_data: args.keep_data,
     };
     conduct(context, series).await

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::str::FromStr as _;
 
+use anyhow::Context as _;
 use lab::audit::facts::Guarded;
 use lab::supervisor::{Home, HomeError};
-use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Connection as _, PgPool};
 use stack::Status;
 
 use super::args::SystemArgs;
@@ -34,9 +35,12 @@ impl System {
     }
 
     /// One connection to its database.
-    pub(crate) async fn database(&self) -> sqlx::Result<PgPool> {
+    pub(crate) async fn database(&self) -> anyhow::Result<PgPool> {
         let options = PgConnectOptions::from_str(&self.database_url)?.application_name("lockstock");
-        PgPoolOptions::new().max_connections(1).connect_with(options).await
+        let cannot = || format!("cannot use the database at {}:{}", options.get_host(), options.get_port());
+        // A pool would try for half a minute and then say only that.
+        options.connect().await.with_context(cannot)?.close().await?;
+        Ok(PgPoolOptions::new().max_connections(1).connect_with(options).await?)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use stack::Cut;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use zk_locks::{Acquire, AcquireError, MultiLock, Recipe, Semaphore, Session};
+use zk_locks::{Acquire, AcquireError, MultiLock, Recipe, RwRecipe, Semaphore, Session};
 
 use crate::support::{Place, SOON, eventually, soon};
 
@@ -114,7 +114,7 @@ async fn a_try_finds_a_free_permit() {
 }
 
 fn basket(session: &Session, paths: &[&str]) -> MultiLock {
-    MultiLock::new(paths.iter().map(|path| session.mutex(Recipe::Fair, path).unwrap()))
+    MultiLock::new(paths.iter().map(|path| session.mutex(Recipe::Fair, path).unwrap())).unwrap()
 }
 
 /// Case 23: five locks in opposite orders, many times, and no deadlock.
@@ -148,16 +148,47 @@ async fn all_or_nothing() {
     let place = Place::new().await;
     let session = place.session("one").await;
     let middle = session.mutex(Recipe::Fair, "/locks/b").unwrap().acquire(soon()).await.unwrap();
-    let three = basket(&session, &["/locks/c", "/locks/a", "/locks/b", "/locks/a"]);
+    let three = basket(&session, &["/locks/c", "/locks/a", "/locks/b"]);
     let error = three.acquire(Acquire::within(Duration::from_millis(300))).await.unwrap_err();
     assert!(matches!(&error, AcquireError::Timeout { path, .. } if path == "/locks/b"), "{error:?}");
     // What was acquired before the failure is free again.
     session.mutex(Recipe::Fair, "/locks/a").unwrap().acquire(soon()).await.unwrap().release().await.unwrap();
     middle.release().await.unwrap();
     let guard = three.acquire(soon()).await.unwrap();
-    assert_eq!(guard.guards().len(), 3, "a path counts once");
+    assert_eq!(guard.guards().len(), 3);
     place.outsider.delete(&guard.guards()[1].node(), None).await.unwrap();
     tokio::time::timeout(SOON, guard.lost()).await.unwrap();
     assert_eq!(guard.check().unwrap_err().0, "/locks/b");
     guard.release().await.unwrap_err();
+}
+
+/// To leave one of them out could leave out the one that writes.
+#[tokio::test]
+async fn two_locks_on_one_path_are_refused() {
+    let place = Place::new().await;
+    let session = place.session("one").await;
+    let rw = session.rw_lock(RwRecipe::Fair, "/locks/a").unwrap();
+    let error = MultiLock::new([rw.read_lock().clone(), rw.write_lock().clone()]).unwrap_err();
+    assert_eq!(error.path, "/locks/a");
+}
+
+/// An operator who deletes the node of a waiter ends no session, and the error is about the semaphore.
+#[tokio::test]
+async fn a_waiter_whose_node_is_deleted_is_told_so() {
+    let place = Place::new().await;
+    let session = place.session("one").await;
+    let semaphore = semaphore(&session, 1);
+    let held = semaphore.acquire(soon()).await.unwrap();
+    let queue = format!("{}/permits/locks", place.chroot);
+    let queued = async || place.outsider.list_children(&queue).await.unwrap_or_default();
+    eventually(SOON, async || queued().await.is_empty(), "the holder has left the queue").await;
+    let waiter = tokio::spawn({
+        let semaphore = semaphore.clone();
+        async move { semaphore.acquire(soon()).await }
+    });
+    eventually(SOON, async || queued().await.len() == 1, "it waits").await;
+    place.outsider.delete(&format!("{queue}/{}", queued().await[0]), None).await.unwrap();
+    let told = waiter.await.unwrap().unwrap_err();
+    assert!(matches!(&told, AcquireError::NodeDeleted { path } if path == "/permits"), "{told:?}");
+    held.release().await.unwrap();
 }
