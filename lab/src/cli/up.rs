@@ -81,9 +81,8 @@ async fn serve(
     };
     let kept = format!("everything is stopped, the run folder is kept: {}", folder.display());
     match supervisor::serve(home, dir, options, &context.interrupts, abandoned, ready).await {
-        Ok(Served::Told(signal)) => Err(Stop::Signal(signal, kept)),
         Ok(Served::Died(death)) | Err(ServeError::Died(death)) => Err(Stop::Death(Box::new(death), kept)),
-        Err(ServeError::Interrupted { signal }) => Err(Stop::Signal(signal, kept)),
+        Ok(Served::Told(signal)) | Err(ServeError::Interrupted { signal }) => Err(Stop::Signal(signal, kept)),
         Err(ServeError::Home(error)) => Err(taken(error)),
         Err(error) => Err(error.into()),
     }
