@@ -152,8 +152,8 @@ mod tests {
         let faults: Faults = "freeze-holder".parse().expect("known");
         let experiment =
             Experiment { expected, faults, lock_wait: Duration::from_secs(8), ..Experiment::default() };
-        let mut facts = Facts::default();
-        facts.orders = Orders { accepted: 10, out_of_stock: 5, ..Orders::default() };
+        let orders = Orders { accepted: 10, out_of_stock: 5, ..Orders::default() };
+        let mut facts = Facts { orders, ..Facts::default() };
         facts.replies.late = late;
         let required = experiment.faults.required(FaultKind::FreezeHolder);
         let strikes = (0..required).map(|_| strike(confirmed)).collect();
