@@ -5,6 +5,7 @@
 
 use rand::RngExt as _;
 use time::OffsetDateTime;
+use tracing::Span;
 use zookeeper_client as zk;
 
 use crate::claim::Claim;
@@ -18,6 +19,7 @@ use crate::node::NodeData;
 use crate::observer::{Attempt, Queued};
 use crate::session::epoch::{Epoch, Failure};
 use crate::stake::Stake;
+use crate::story;
 use crate::turn::{Turn, turn};
 
 /// One call of `acquire`.
@@ -30,6 +32,8 @@ pub(crate) struct Contender<'l> {
     entered_at: Option<usize>,
     position: Option<usize>,
     patient: bool,
+    /// The span that asked.
+    caller: Span,
 }
 
 /// What putting a node into the directory came to.
@@ -48,11 +52,17 @@ struct Listing {
 }
 
 impl<'l> Contender<'l> {
-    pub(crate) fn new(lock: &'l Lock, attempt: &'l Attempt, request: Acquire, patient: bool) -> Self {
+    pub(crate) fn new(
+        lock: &'l Lock,
+        attempt: &'l Attempt,
+        request: Acquire,
+        patient: bool,
+        caller: Span,
+    ) -> Self {
         let config = lock.session().config();
         let directory = config.connect.absolute(lock.path());
         let claim = Claim::new(lock.role(), lock.path(), &directory, config.instance.as_deref());
-        Self { lock, attempt, request, claim, entered_at: None, position: None, patient }
+        Self { lock, attempt, request, claim, entered_at: None, position: None, patient, caller }
     }
 
     /// Runs until the lock is held or cannot be. The caller's deadline ends it by dropping it.
@@ -61,7 +71,8 @@ impl<'l> Contender<'l> {
         let Some(epoch) = session.epoch().await else {
             return Err(AcquireError::Closed { path: self.path() });
         };
-        let stake = Stake::new(&epoch, self.claim.clone(), &session.config().observer);
+        let observer = &session.config().observer;
+        let stake = Stake::new(&epoch, self.claim.clone(), observer, self.caller.clone());
         let turn = tokio::select! {
             biased;
             reason = stake.shared().lost() => Err(Failure::SessionOver(reason)),
@@ -178,7 +189,7 @@ impl<'l> Contender<'l> {
                     } else {
                         format!("{}{sequence}", self.claim.name)
                     };
-                    stake.found(name, stat.czxid);
+                    self.found(stake, name, stat.czxid);
                     let listed = match (watched, plain) {
                         (Some(watched), _) => watched.await.map(Listing::watched),
                         (None, Some(plain)) => plain.await.map(Listing::plain),
@@ -198,12 +209,17 @@ impl<'l> Contender<'l> {
                     let unknown = outcome(&error) == Outcome::Unknown;
                     epoch.settle(error).await?;
                     if unknown && let Some(found) = locate(epoch, &self.claim).await? {
-                        stake.found(found.name, found.czxid);
+                        self.found(stake, found.name, found.czxid);
                         return Ok(Entry::Staked(self.list(epoch).await?));
                     }
                 }
             }
         }
+    }
+
+    fn found(&self, stake: &Stake, name: String, czxid: i64) {
+        let node = stake.found(name, czxid);
+        Span::current().record("lock.node", self.claim.node_path(&node.name));
     }
 
     fn data(&self) -> NodeData {
@@ -239,12 +255,12 @@ impl<'l> Contender<'l> {
         loop {
             // A read, since it sets no watch on a node that is not there.
             let asked = epoch.ask(|client| async move { client.get_and_watch_data(path).await });
-            let (data, _, watcher) = match asked.await {
+            let (data, stat, watcher) = match asked.await {
                 Ok(found) => found,
                 Err(Failure::Refused(zk::Error::NoNode)) => return Ok(()),
                 Err(failure) => return Err(failure),
             };
-            self.tell_queued(node, position, &data);
+            self.tell_queued(node, position, &data, stat.ephemeral_owner);
             match watcher.changed().await.event_type {
                 zk::EventType::NodeDeleted => return Ok(()),
                 zk::EventType::Session => return Err(Failure::SessionOver(epoch.end().await)),
@@ -266,7 +282,7 @@ impl<'l> Contender<'l> {
         if self.position != Some(position) {
             let path = &self.claim.node_path(node);
             match epoch.ask(|client| async move { client.get_data(path).await }).await {
-                Ok((data, _)) => self.tell_queued(node, position, &data),
+                Ok((data, stat)) => self.tell_queued(node, position, &data, stat.ephemeral_owner),
                 Err(Failure::Refused(zk::Error::NoNode)) => return Ok(()),
                 Err(failure) => return Err(failure),
             }
@@ -286,21 +302,18 @@ impl<'l> Contender<'l> {
     }
 
     /// Tells of the place in the queue, once for each place.
-    fn tell_queued(&mut self, node: &str, position: usize, data: &[u8]) {
-        if self.position.replace(position) == Some(position) {
+    fn tell_queued(&mut self, node: &str, position: usize, data: &[u8], session: i64) {
+        let before = self.position.replace(position);
+        if before == Some(position) {
             return;
         }
-        let blocker = NodeData::from_bytes(data);
-        let instance = blocker.as_ref().and_then(|blocker| blocker.instance.as_deref()).unwrap_or("unknown");
-        tracing::Span::current().record("lock.blocker", instance);
-        tracing::debug!(
+        let wait = Queued {
             position,
-            lock.blocker = instance,
-            lock.blocker_node = node,
-            lock.blocker_traceparent = blocker.as_ref().and_then(|blocker| blocker.traceparent.as_deref()),
-            "queued behind {position}"
-        );
-        let wait = Queued { position, node: node.to_owned(), blocker };
+            node: node.to_owned(),
+            session_id: session,
+            blocker: NodeData::from_bytes(data),
+        };
+        story::queued(&wait, before.is_some());
         self.lock.session().config().observer.queued(self.attempt, &wait);
     }
 }

@@ -59,6 +59,7 @@ mod semaphore;
 mod session;
 mod stake;
 mod statistics;
+mod story;
 pub mod turn;
 
 pub use config::{DEFAULT_SESSION_TIMEOUT, SessionConfig};

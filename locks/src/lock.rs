@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
 use crate::acquire::Contender;
 use crate::error::{AcquireError, OperationError, PathError};
@@ -17,6 +17,7 @@ use crate::owner::Owner;
 use crate::path;
 use crate::recipe::Role;
 use crate::session::Session;
+use crate::story;
 
 /// How a lock is to be acquired.
 #[derive(Debug, Clone)]
@@ -176,17 +177,8 @@ impl Lock {
     }
 
     async fn contend(&self, request: Acquire, patient: bool) -> Result<Guard, AcquireError> {
-        let span = tracing::info_span!(
-            "lock.acquire",
-            lock.path = %self.path,
-            lock.recipe = %self.role,
-            lock.node = tracing::field::Empty,
-            lock.position = tracing::field::Empty,
-            lock.blocker = tracing::field::Empty,
-            lock.wait_ms = tracing::field::Empty,
-            lock.token = tracing::field::Empty,
-            lock.outcome = tracing::field::Empty,
-        );
+        let caller = Span::current();
+        let span = story::acquiring(&self.path, self.role);
         let attempt = Attempt::new(&self.path, self.role);
         self.session.config().observer.started(&attempt);
         let mut told = Told { lock: self, attempt: &attempt, span: span.clone(), done: false };
@@ -195,7 +187,7 @@ impl Lock {
                 return again;
             }
             let deadline = request.deadline;
-            let mut contender = Contender::new(self, &attempt, request, patient);
+            let mut contender = Contender::new(self, &attempt, request, patient, caller);
             match timeout_at(deadline, contender.run()).await {
                 Ok(result) => result,
                 Err(_) => Err(contender.timed_out()),
@@ -212,41 +204,34 @@ impl Lock {
 struct Told<'l> {
     lock: &'l Lock,
     attempt: &'l Attempt,
-    span: tracing::Span,
+    span: Span,
     done: bool,
 }
 
 impl Told<'_> {
     fn tell(&mut self, result: &Result<Guard, AcquireError>) {
         self.done = true;
-        let observer = &self.lock.session.config().observer;
-        self.record_wait();
-        match result {
+        let (observer, attempt) = (&self.lock.session.config().observer, self.attempt);
+        self.span.in_scope(|| match result {
             Ok(guard) => {
-                self.span.record("lock.outcome", "acquired");
-                self.span.record("lock.node", guard.node());
-                self.span.record("lock.token", guard.token());
-                self.span.record("lock.position", guard.position());
-                observer.acquired(self.attempt);
+                story::acquired(guard, attempt.waited());
+                observer.acquired(attempt);
             }
             Err(error) => {
-                self.span.record("lock.outcome", error.as_str());
-                observer.failed(self.attempt, error);
+                story::failed(error, attempt.waited());
+                observer.failed(attempt, error);
             }
-        }
-    }
-
-    fn record_wait(&self) {
-        self.span.record("lock.wait_ms", self.attempt.waited().as_secs_f64() * 1e3);
+        });
     }
 }
 
 impl Drop for Told<'_> {
     fn drop(&mut self) {
         if !self.done {
-            self.record_wait();
-            self.span.record("lock.outcome", "cancelled");
-            self.lock.session.config().observer.cancelled(self.attempt);
+            self.span.in_scope(|| {
+                story::cancelled(self.attempt.waited());
+                self.lock.session.config().observer.cancelled(self.attempt);
+            });
         }
     }
 }

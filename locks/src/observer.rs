@@ -1,7 +1,9 @@
 //! The small interface through which a program hears of every lock event, to count and to link traces.
 //!
 //! Promises that each attempt is told of once as started and once as acquired, failed or cancelled, that each
-//! acquired lock is told of once as released, and that `queued` runs inside the `lock.acquire` span of the waiter.
+//! acquired lock is told of once as released, that `queued`, `acquired`, `failed` and `cancelled` run inside the
+//! `lock.acquire` span of the waiter, and that `lost` runs inside the span that asked for the lock. That one stays open
+//! as long as the lock is held.
 //! The library itself speaks only `tracing`; it knows no metrics library and no OpenTelemetry SDK.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,6 +50,8 @@ pub struct Queued {
     pub position: usize,
     /// Name of the nearest node in the way.
     pub node: String,
+    /// The session that the node belongs to.
+    pub session_id: i64,
     /// What that node says of its owner; `None` if another library wrote it.
     pub blocker: Option<NodeData>,
 }

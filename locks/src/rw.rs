@@ -76,7 +76,7 @@ impl Guard {
         let config = holding.session.config();
         let directory = &holding.shared().claim.directory;
         let claim = Claim::new(Role::Read(recipe), &path, directory, config.instance.as_deref());
-        let reader = Stake::new(&holding.shared().epoch, claim, &config.observer);
+        let reader = Stake::new(&holding.shared().epoch, claim, &config.observer, tracing::Span::current());
         let exchanged = tokio::select! {
             biased;
             reason = holding.session_end() => Err(Failure::SessionOver(reason)),

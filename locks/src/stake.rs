@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 use zookeeper_client as zk;
 
 use crate::claim::Claim;
@@ -37,8 +37,15 @@ pub(crate) struct Shared {
     observer: Arc<dyn Observer>,
     node: OnceLock<Node>,
     phase: Mutex<Phase>,
+    story: Mutex<Story>,
     loss: watch::Sender<Option<Lost>>,
     revoked: watch::Sender<Option<Revocation>>,
+}
+
+/// Which span hears what happens to the contender: its own while it waits, its caller's while it holds, none after.
+struct Story {
+    now: Span,
+    caller: Span,
 }
 
 /// The node, once it is known to exist.
@@ -54,13 +61,15 @@ pub(crate) struct Stake {
 }
 
 impl Stake {
-    pub(crate) fn new(epoch: &Arc<Epoch>, claim: Claim, observer: &Arc<dyn Observer>) -> Self {
+    /// `caller`: the span that asked for the lock. The current one hears of the wait.
+    pub(crate) fn new(epoch: &Arc<Epoch>, claim: Claim, observer: &Arc<dyn Observer>, caller: Span) -> Self {
         let shared = Shared {
             epoch: Arc::clone(epoch),
             claim,
             observer: Arc::clone(observer),
             node: OnceLock::new(),
             phase: Mutex::new(Phase::Waiting),
+            story: Mutex::new(Story { now: Span::current(), caller }),
             loss: watch::Sender::new(None),
             revoked: watch::Sender::new(None),
         };
@@ -84,7 +93,11 @@ impl Stake {
     pub(crate) fn hold(&self) -> bool {
         let Some(lapses) = self.shared.epoch.lease.grant() else { return false };
         self.shared.set_phase(Phase::Holding { lapses, since: Instant::now() });
-        self.shared.epoch.lease.covers(lapses) && self.shared.loss().is_none()
+        let holds = self.shared.epoch.lease.covers(lapses) && self.shared.loss().is_none();
+        if holds {
+            self.shared.story(|story| story.now = story.caller.clone());
+        }
+        holds
     }
 
     /// From now on the end of the node is its owner's own doing, and no loss.
@@ -111,6 +124,8 @@ impl Stake {
             Phase::Holding { since, .. } => Some(since.elapsed()),
             Phase::Waiting | Phase::Leaving => None,
         };
+        // A span that is kept here would not end before the removal has.
+        shared.story(|story| (story.now, story.caller) = (Span::none(), Span::none()));
         let removal = Removal {
             epoch: Arc::clone(&shared.epoch),
             claim: shared.claim.clone(),
@@ -180,6 +195,15 @@ impl Shared {
         std::mem::replace(&mut *self.phase.lock().unwrap_or_else(PoisonError::into_inner), phase)
     }
 
+    fn story<T>(&self, with: impl FnOnce(&mut Story) -> T) -> T {
+        with(&mut self.story.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The span that hears what happens now.
+    fn span(&self) -> Span {
+        self.story(|story| story.now.clone())
+    }
+
     pub(crate) fn loss(&self) -> Option<Lost> {
         *self.loss.borrow()
     }
@@ -229,7 +253,9 @@ impl Shared {
         });
         let reason = self.loss().unwrap_or(reason);
         if first && matches!(self.phase(), Phase::Holding { .. }) {
+            let span = self.span();
             tracing::warn!(
+                parent: &span,
                 lock.path = %self.claim.path,
                 lock.node = %self.node_path(),
                 lock.token = self.node().czxid,
@@ -237,14 +263,27 @@ impl Shared {
                 reason = reason.as_str(),
                 "lock lost",
             );
-            self.observer.lost(self.holding_for(self.held()), reason);
+            span.in_scope(|| self.observer.lost(self.holding_for(self.held()), reason));
         }
         reason
+    }
+
+    fn tell_connection(&self, connected: bool) {
+        if matches!(self.phase(), Phase::Leaving) {
+            return;
+        }
+        let (span, session) = (self.span(), &self.epoch.info);
+        if connected {
+            tracing::debug!(parent: &span, %session, "resumed");
+        } else {
+            tracing::debug!(parent: &span, %session, lease_ms = session.lease.as_millis(), "suspended");
+        }
     }
 
     /// Watches the node, the session and the lease until one is lost or the stake leaves.
     async fn watch(self: Arc<Self>) {
         let mut lapses = self.epoch.lease.watch_lapses();
+        let mut connection = self.epoch.watch_connection();
         let mut deleted = std::pin::pin!(self.deleted());
         loop {
             let reason = tokio::select! {
@@ -252,6 +291,10 @@ impl Shared {
                 reason = self.epoch.end() => Some(reason),
                 reason = &mut deleted => Some(reason),
                 _ = lapses.changed() => None,
+                _ = connection.changed() => {
+                    self.tell_connection(*connection.borrow());
+                    continue;
+                }
             };
             if matches!(self.phase(), Phase::Leaving) {
                 return;

@@ -77,6 +77,11 @@ impl Epoch {
         self.connected.send_replace(connected);
     }
 
+    /// Changes with the connection, not before it does.
+    pub(crate) fn watch_connection(&self) -> watch::Receiver<bool> {
+        self.connected.subscribe()
+    }
+
     pub(crate) fn finish(&self, reason: Lost) {
         self.end.send_if_modified(|end| end.replace(reason).is_none());
     }
