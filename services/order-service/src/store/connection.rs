@@ -4,14 +4,26 @@
 //! (a deadline, a panic, an error) is closed instead, and the server rolls back. So a cancelled `begin` cannot hand an
 //! open transaction to the next borrower (sqlx issue 4385).
 
-use sqlx::{PgConnection, PgPool, Postgres, pool::PoolConnection};
-use tokio::time::{Instant, timeout_at};
-use tracing::Instrument;
+use std::sync::Arc;
 
-use super::{StoreError, spans::db_span};
+use sqlx::{PgConnection, PgPool, Postgres, pool::PoolConnection, postgres::PgConnectOptions};
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    StoreError,
+    statement::{Statement, statement},
+};
+
+// The fence relies on a waiting UPDATE seeing the row as its predecessor left it, whatever the server's default.
+const BEGIN: Statement = statement!("BEGIN", "BEGIN ISOLATION LEVEL READ COMMITTED");
+const COMMIT: Statement = statement!("COMMIT", "COMMIT");
+const ROLLBACK: Statement = statement!("ROLLBACK", "ROLLBACK");
 
 /// A connection on loan; closed unless it is given back.
-pub(super) struct Lease(Option<PoolConnection<Postgres>>);
+pub(super) struct Lease {
+    connection: Option<PoolConnection<Postgres>>,
+    options: Arc<PgConnectOptions>,
+}
 
 impl Lease {
     pub(super) async fn take(pool: &PgPool, until: Instant) -> Result<Self, StoreError> {
@@ -20,36 +32,47 @@ impl Lease {
         let connection = acquired
             .map_err(|_| StoreError::timed_out(OPERATION))?
             .map_err(|error| StoreError::from_sqlx(OPERATION, error))?;
-        Ok(Self(Some(connection)))
+        Ok(Self { connection: Some(connection), options: pool.connect_options() })
     }
 
-    pub(super) fn connection(&mut self) -> &mut PgConnection {
-        self.0.as_mut().expect("the connection is there until the lease ends")
+    /// Runs one statement.
+    pub(super) async fn run<T>(
+        &mut self,
+        statement: &Statement,
+        query: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        let connection = self.connection.as_mut().expect("the connection is there until the lease ends");
+        statement.run(database(&self.options), query(connection)).await
     }
 
     /// To be called only when the last statement was answered and no transaction is open.
     pub(super) fn give_back(mut self) {
-        drop(self.0.take());
+        drop(self.connection.take());
     }
+}
+
+/// The database's name, as PostgreSQL would choose it.
+pub(super) fn database(options: &PgConnectOptions) -> &str {
+    options.get_database().unwrap_or_else(|| options.get_username())
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
+        if let Some(connection) = self.connection.take() {
             drop(connection.detach());
         }
     }
 }
 
-/// Runs one read on a connection of its own, bounded.
+/// Reads on a connection of its own, bounded.
 pub(super) async fn read<T>(
     pool: &PgPool,
     until: Instant,
     operation: &'static str,
-    query: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    query: impl AsyncFnOnce(&mut Lease) -> Result<T, sqlx::Error>,
 ) -> Result<T, StoreError> {
     let mut lease = Lease::take(pool, until).await?;
-    let value = timeout_at(until, query(lease.connection()))
+    let value = timeout_at(until, query(&mut lease))
         .await
         .map_err(|_| StoreError::timed_out(operation))?
         .map_err(|error| StoreError::from_sqlx(operation, error))?;
@@ -63,24 +86,28 @@ pub(super) struct Transaction(Lease);
 impl Transaction {
     pub(super) async fn begin(pool: &PgPool, until: Instant) -> Result<Self, StoreError> {
         let mut lease = Lease::take(pool, until).await?;
-        // The fence relies on a waiting UPDATE seeing the row as its predecessor left it, whatever the server's default.
-        sqlx::raw_sql("BEGIN ISOLATION LEVEL READ COMMITTED")
-            .execute(lease.connection())
-            .instrument(db_span!("BEGIN"))
+        lease
+            .run(&BEGIN, async |connection| sqlx::raw_sql(BEGIN.text).execute(connection).await)
             .await
             .map_err(|error| StoreError::from_sqlx("begin", error))?;
         Ok(Self(lease))
     }
 
-    pub(super) fn connection(&mut self) -> &mut PgConnection {
-        self.0.connection()
+    /// Runs one statement.
+    pub(super) async fn run<T>(
+        &mut self,
+        statement: &Statement,
+        query: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        self.0.run(statement, query).await
     }
 
     /// Rolls back and keeps the connection. An error changes nothing: the server rolls back when the connection closes.
     pub(super) async fn roll_back(mut self) {
-        let rolled_back =
-            sqlx::raw_sql("ROLLBACK").execute(self.0.connection()).instrument(db_span!("ROLLBACK")).await;
-        match rolled_back {
+        match self
+            .run(&ROLLBACK, async |connection| sqlx::raw_sql(ROLLBACK.text).execute(connection).await)
+            .await
+        {
             Ok(_) => self.0.give_back(),
             Err(error) => tracing::debug!(%error, "the rollback is left to the server"),
         }
@@ -88,7 +115,7 @@ impl Transaction {
 
     /// Commits. An error says nothing about the outcome.
     pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        sqlx::raw_sql("COMMIT").execute(self.0.connection()).instrument(db_span!("COMMIT")).await?;
+        self.run(&COMMIT, async |connection| sqlx::raw_sql(COMMIT.text).execute(connection).await).await?;
         self.0.give_back();
         Ok(())
     }

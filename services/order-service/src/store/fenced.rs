@@ -4,10 +4,30 @@
 //! transaction ends. A check at the last write would be too late: a stale holder's open transaction could commit between
 //! the new holder's read and its write.
 
-use tracing::Instrument;
-
-use super::{Entry, StoreError, WriteError, connection::Transaction, spans::db_span};
+use super::{
+    Entry, StoreError, WriteError,
+    connection::Transaction,
+    statement::{Statement, statement},
+};
 use crate::domain::{Before, Command};
+
+const CLAIM: Statement = statement!(
+    "UPDATE",
+    "stock",
+    "UPDATE stock SET fence = $2 WHERE sku = $1 AND fence <= $2 RETURNING on_hand"
+);
+
+/// Two creators meet at the primary key, and the one with the lower token finds no row.
+const CLAIM_OR_CREATE: Statement = statement!(
+    "UPDATE",
+    "stock",
+    "INSERT INTO stock AS s (sku, on_hand, fence) VALUES ($1, 0, $2)
+     ON CONFLICT (sku) DO UPDATE SET fence = $2 WHERE s.fence <= $2
+     RETURNING on_hand"
+);
+
+/// Names the token that was there.
+const FENCE: Statement = statement!("SELECT", "stock", "SELECT fence FROM stock WHERE sku = $1");
 
 /// Claims every SKU of the command, in order.
 pub(super) async fn claim(
@@ -30,32 +50,23 @@ async fn claim_one(
     entry: &Entry,
     token: i64,
 ) -> Result<Option<i64>, WriteError> {
+    let claim = if creates { CLAIM_OR_CREATE } else { CLAIM };
+    let sku = entry.sku.as_str();
     // One round more than a row can appear: SKUs are never deleted.
     for _ in 0..2 {
-        let claimed = if creates {
-            // Two creators meet at the primary key, and the one with the lower token finds no row.
-            sqlx::query_scalar(
-                "INSERT INTO stock AS s (sku, on_hand, fence) VALUES ($1, 0, $2)
-                 ON CONFLICT (sku) DO UPDATE SET fence = $2 WHERE s.fence <= $2
-                 RETURNING on_hand",
-            )
-        } else {
-            sqlx::query_scalar("UPDATE stock SET fence = $2 WHERE sku = $1 AND fence <= $2 RETURNING on_hand")
-        };
-        let claimed: Option<i64> = claimed
-            .bind(entry.sku.as_str())
-            .bind(token)
-            .fetch_optional(transaction.connection())
-            .instrument(db_span!("UPDATE", "stock"))
+        let claimed: Option<i64> = transaction
+            .run(&claim, async |connection| {
+                sqlx::query_scalar(claim.text).bind(sku).bind(token).fetch_optional(connection).await
+            })
             .await
             .map_err(|error| StoreError::from_sqlx("claim the stock", error))?;
         if claimed.is_some() {
             return Ok(claimed);
         }
-        let fence: Option<i64> = sqlx::query_scalar("SELECT fence FROM stock WHERE sku = $1")
-            .bind(entry.sku.as_str())
-            .fetch_optional(transaction.connection())
-            .instrument(db_span!("SELECT", "stock"))
+        let fence: Option<i64> = transaction
+            .run(&FENCE, async |connection| {
+                sqlx::query_scalar(FENCE.text).bind(sku).fetch_optional(connection).await
+            })
             .await
             .map_err(|error| StoreError::from_sqlx("read the fence", error))?;
         match fence {

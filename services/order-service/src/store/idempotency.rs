@@ -1,11 +1,27 @@
 //! Decided replies, kept under the client's key and sent again byte for byte.
 
 use tokio::time::{Instant, timeout_at};
-use tracing::Instrument;
 use uuid::Uuid;
 
-use super::{Reply, Store, StoreError, WriteError, connection, connection::Transaction, spans::db_span};
+use super::{
+    Reply, Store, StoreError, WriteError, connection,
+    connection::Transaction,
+    statement::{Statement, statement},
+};
 use crate::domain::{IdempotencyKey, Keyed, RequestHash};
+
+const LOOK_UP: Statement = statement!(
+    "SELECT",
+    "idempotency",
+    "SELECT request_hash, status, body::text AS body, order_id FROM idempotency WHERE key = $1"
+);
+
+const KEEP: Statement = statement!(
+    "INSERT",
+    "idempotency",
+    "INSERT INTO idempotency (key, request_hash, status, body, order_id) VALUES ($1, $2, $3, $4::text::json, $5)
+     ON CONFLICT (key) DO NOTHING"
+);
 
 /// SQLSTATE of a `lock_timeout`.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
@@ -33,14 +49,12 @@ impl Kept {
 impl Store {
     /// The reply kept under a key.
     pub async fn kept(&self, key: &IdempotencyKey, until: Instant) -> Result<Option<Kept>, StoreError> {
-        connection::read(&self.pool, until, "look the key up", async |connection| {
-            sqlx::query_as(
-                "SELECT request_hash, status, body::text AS body, order_id FROM idempotency WHERE key = $1",
-            )
-            .bind(key.as_str())
-            .fetch_optional(connection)
-            .instrument(db_span!("SELECT", "idempotency"))
-            .await
+        connection::read(&self.pool, until, "look the key up", async |lease| {
+            lease
+                .run(&LOOK_UP, async |connection| {
+                    sqlx::query_as(LOOK_UP.text).bind(key.as_str()).fetch_optional(connection).await
+                })
+                .await
         })
         .await
     }
@@ -54,17 +68,13 @@ pub(super) async fn keep(
     reply: &Reply,
     until: Instant,
 ) -> Result<bool, WriteError> {
-    let insert = sqlx::query(
-        "INSERT INTO idempotency (key, request_hash, status, body, order_id) VALUES ($1, $2, $3, $4::text::json, $5)
-         ON CONFLICT (key) DO NOTHING",
-    )
-    .bind(keyed.key.as_str())
-    .bind(keyed.hash.as_bytes())
-    .bind(i16::try_from(reply.status).expect("a status has three digits"))
-    .bind(&reply.body)
-    .bind(reply.order_id)
-    .execute(transaction.connection())
-    .instrument(db_span!("INSERT", "idempotency"));
+    let query = sqlx::query(KEEP.text)
+        .bind(keyed.key.as_str())
+        .bind(keyed.hash.as_bytes())
+        .bind(i16::try_from(reply.status).expect("a status has three digits"))
+        .bind(&reply.body)
+        .bind(reply.order_id);
+    let insert = transaction.run(&KEEP, async |connection| query.execute(connection).await);
     match timeout_at(until, insert).await.map_err(|_| WriteError::Unknown)? {
         Ok(kept) => Ok(kept.rows_affected() == 1),
         Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) => {

@@ -3,11 +3,20 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tracing::Instrument;
 use uuid::Uuid;
 
-use super::{Store, connection, spans::db_span};
+use super::{
+    Store, connection,
+    statement::{Statement, statement},
+};
 use crate::domain::Sku;
+
+const RECORD: Statement = statement!(
+    "INSERT",
+    "incidents",
+    "INSERT INTO incidents (kind, sku, order_id, token, fence, reason, instance)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)"
+);
 
 /// How long the record of an incident may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -45,28 +54,19 @@ impl Store {
             IncidentKind::FencedOut => "fenced-out",
             IncidentKind::LockLost => "lock-lost",
         };
-        let written = connection::read(
-            &self.pool,
-            Instant::now() + PATIENCE,
-            "record an incident",
-            async |connection| {
-                sqlx::query(
-                    "INSERT INTO incidents (kind, sku, order_id, token, fence, reason, instance)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7)",
-                )
-                .bind(kind)
-                .bind(incident.sku.as_str())
-                .bind(incident.order_id)
-                .bind(incident.token)
-                .bind(incident.fence)
-                .bind(incident.reason)
-                .bind(&self.instance)
-                .execute(connection)
-                .instrument(db_span!("INSERT", "incidents"))
-                .await
-            },
-        )
-        .await;
+        let written =
+            connection::read(&self.pool, Instant::now() + PATIENCE, "record an incident", async |lease| {
+                let query = sqlx::query(RECORD.text)
+                    .bind(kind)
+                    .bind(incident.sku.as_str())
+                    .bind(incident.order_id)
+                    .bind(incident.token)
+                    .bind(incident.fence)
+                    .bind(incident.reason)
+                    .bind(&self.instance);
+                lease.run(&RECORD, async |connection| query.execute(connection).await).await
+            })
+            .await;
         if let Err(error) = written {
             tracing::warn!(%error, kind, sku = %incident.sku, "an incident was not recorded");
         }

@@ -15,7 +15,7 @@ mod orders;
 mod plain;
 mod probe;
 mod settle;
-mod spans;
+mod statement;
 mod stock;
 mod write;
 

@@ -2,11 +2,49 @@
 
 use time::OffsetDateTime;
 use tokio::time::Instant;
-use tracing::Instrument;
 use uuid::Uuid;
 
-use super::{Store, StoreError, connection, connection::Transaction, spans::db_span};
+use super::{
+    Store, StoreError, connection,
+    connection::Transaction,
+    statement::{Statement, statement},
+};
 use crate::domain::{Change, Lines, Sku};
+
+const ORDER: Statement = statement!(
+    "SELECT",
+    "orders",
+    "SELECT status, instance, trace_id, created_at, cancelled_at FROM orders WHERE id = $1"
+);
+
+const LINES: Statement = statement!(
+    "SELECT",
+    "order_lines",
+    "SELECT l.sku, l.quantity, l.on_hand_after, r.on_hand_after AS returned_after, r.instance AS returned_by
+     FROM order_lines l
+     LEFT JOIN ledger r ON r.order_id = l.order_id AND r.sku = l.sku AND r.kind = 'cancel'
+     WHERE l.order_id = $1 ORDER BY l.sku COLLATE \"C\""
+);
+
+const INSERT: Statement = statement!(
+    "INSERT",
+    "orders",
+    "INSERT INTO orders (id, status, instance, trace_id) VALUES ($1, 'accepted', $2, $3)"
+);
+
+const INSERT_LINES: Statement = statement!(
+    "INSERT",
+    "order_lines",
+    "INSERT INTO order_lines (order_id, sku, quantity, on_hand_after)
+     SELECT $1, l.* FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS l"
+);
+
+const CANCEL: Statement = statement!(
+    "UPDATE",
+    "orders",
+    "UPDATE orders SET status = 'cancelled', cancelled_at = clock_timestamp()
+     WHERE id = $1 AND status = 'accepted' RETURNING cancelled_at"
+);
 
 /// An order as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,26 +116,18 @@ struct LineRow {
 impl Store {
     /// An order with its lines and what its cancellation returned.
     pub async fn order(&self, id: Uuid, until: Instant) -> Result<Option<Order>, StoreError> {
-        let found = connection::read(&self.pool, until, "read the order", async |connection| {
-            let order: Option<OrderRow> = sqlx::query_as(
-                "SELECT status, instance, trace_id, created_at, cancelled_at FROM orders WHERE id = $1",
-            )
-            .bind(id)
-            .fetch_optional(&mut *connection)
-            .instrument(db_span!("SELECT", "orders"))
-            .await?;
+        let found = connection::read(&self.pool, until, "read the order", async |lease| {
+            let order: Option<OrderRow> = lease
+                .run(&ORDER, async |connection| {
+                    sqlx::query_as(ORDER.text).bind(id).fetch_optional(connection).await
+                })
+                .await?;
             let Some(order) = order else { return Ok(None) };
-            let lines: Vec<LineRow> = sqlx::query_as(
-                "SELECT l.sku, l.quantity, l.on_hand_after,
-                        r.on_hand_after AS returned_after, r.instance AS returned_by
-                 FROM order_lines l
-                 LEFT JOIN ledger r ON r.order_id = l.order_id AND r.sku = l.sku AND r.kind = 'cancel'
-                 WHERE l.order_id = $1 ORDER BY l.sku COLLATE \"C\"",
-            )
-            .bind(id)
-            .fetch_all(connection)
-            .instrument(db_span!("SELECT", "order_lines"))
-            .await?;
+            let lines: Vec<LineRow> = lease
+                .run(&LINES, async |connection| {
+                    sqlx::query_as(LINES.text).bind(id).fetch_all(connection).await
+                })
+                .await?;
             Ok(Some((order, lines)))
         })
         .await?;
@@ -136,29 +166,19 @@ pub(super) async fn insert(
     instance: &str,
     trace_id: &str,
 ) -> Result<(), StoreError> {
-    sqlx::query("INSERT INTO orders (id, status, instance, trace_id) VALUES ($1, 'accepted', $2, $3)")
-        .bind(id)
-        .bind(instance)
-        .bind(trace_id)
-        .execute(transaction.connection())
-        .instrument(db_span!("INSERT", "orders"))
+    let query = sqlx::query(INSERT.text).bind(id).bind(instance).bind(trace_id);
+    transaction
+        .run(&INSERT, async |connection| query.execute(connection).await)
         .await
         .map_err(|error| StoreError::from_sqlx("write the order", error))?;
     let skus: Vec<&str> = changes.iter().map(|change| change.sku.as_str()).collect();
     let quantities: Vec<i64> = changes.iter().map(|change| -change.delta).collect();
     let after: Vec<i64> = changes.iter().map(|change| change.after).collect();
-    sqlx::query(
-        "INSERT INTO order_lines (order_id, sku, quantity, on_hand_after)
-         SELECT $1, l.* FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS l",
-    )
-    .bind(id)
-    .bind(skus)
-    .bind(quantities)
-    .bind(after)
-    .execute(transaction.connection())
-    .instrument(db_span!("INSERT", "order_lines"))
-    .await
-    .map_err(|error| StoreError::from_sqlx("write the lines", error))?;
+    let query = sqlx::query(INSERT_LINES.text).bind(id).bind(skus).bind(quantities).bind(after);
+    transaction
+        .run(&INSERT_LINES, async |connection| query.execute(connection).await)
+        .await
+        .map_err(|error| StoreError::from_sqlx("write the lines", error))?;
     Ok(())
 }
 
@@ -167,13 +187,10 @@ pub(super) async fn cancel(
     transaction: &mut Transaction,
     id: Uuid,
 ) -> Result<Option<OffsetDateTime>, StoreError> {
-    sqlx::query_scalar(
-        "UPDATE orders SET status = 'cancelled', cancelled_at = clock_timestamp()
-         WHERE id = $1 AND status = 'accepted' RETURNING cancelled_at",
-    )
-    .bind(id)
-    .fetch_optional(transaction.connection())
-    .instrument(db_span!("UPDATE", "orders"))
-    .await
-    .map_err(|error| StoreError::from_sqlx("cancel the order", error))
+    transaction
+        .run(&CANCEL, async |connection| {
+            sqlx::query_scalar(CANCEL.text).bind(id).fetch_optional(connection).await
+        })
+        .await
+        .map_err(|error| StoreError::from_sqlx("cancel the order", error))
 }

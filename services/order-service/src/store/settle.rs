@@ -9,9 +9,17 @@ use std::time::Duration;
 
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::time::{Instant, sleep, timeout_at};
-use tracing::Instrument;
 
-use super::{Store, ledger::Receipt, spans::db_span};
+use super::{
+    Store, connection,
+    ledger::Receipt,
+    statement::{Statement, statement},
+};
+
+const STATE: Statement = statement!("SELECT", "SELECT pg_xact_status($1::text::xid8)");
+
+const THERE: Statement =
+    statement!("SELECT", "ledger", "SELECT EXISTS (SELECT FROM ledger WHERE id = $1 AND change_id = $2)");
 
 /// Pause between two questions.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -21,7 +29,7 @@ impl Store {
     pub(super) async fn settle(&self, receipt: &Receipt, until: Instant) -> Option<bool> {
         let asked = async {
             loop {
-                match self.ask(receipt).instrument(db_span!("SELECT", "ledger")).await {
+                match self.ask(receipt).await {
                     Ok(Some(committed)) => return committed,
                     Ok(None) => {}
                     Err(error) => tracing::debug!(%error, "could not ask for the outcome of a commit"),
@@ -35,13 +43,10 @@ impl Store {
     async fn ask(&self, receipt: &Receipt) -> Result<Option<bool>, sqlx::Error> {
         let mut connection = self.options.connect().await?;
         // First the state, then the row: the row is looked for with a snapshot taken after the state was known.
-        let state = transaction_state(&mut connection, &receipt.transaction).await?;
+        let state = self.transaction_state(&mut connection, &receipt.transaction).await?;
+        let there = sqlx::query_scalar(THERE.text).bind(receipt.row).bind(receipt.change);
         let there: bool =
-            sqlx::query_scalar("SELECT EXISTS (SELECT FROM ledger WHERE id = $1 AND change_id = $2)")
-                .bind(receipt.row)
-                .bind(receipt.change)
-                .fetch_one(&mut connection)
-                .await?;
+            THERE.run(connection::database(&self.options), there.fetch_one(&mut connection)).await?;
         connection.close().await?;
         Ok(match state {
             _ if there => Some(true),
@@ -49,23 +54,21 @@ impl Store {
             State::Ended => Some(false),
         })
     }
+
+    async fn transaction_state(&self, connection: &mut PgConnection, id: &str) -> Result<State, sqlx::Error> {
+        let state = sqlx::query_scalar::<_, Option<String>>(STATE.text).bind(id).fetch_one(connection);
+        let state = STATE.run(connection::database(&self.options), state).await;
+        match state {
+            Ok(Some(state)) if state == "in progress" => Ok(State::InProgress),
+            Ok(_) => Ok(State::Ended),
+            // "transaction ID is in the future": the server crashed and never made it durable.
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("22023") => Ok(State::Ended),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 enum State {
     InProgress,
     Ended,
-}
-
-async fn transaction_state(connection: &mut PgConnection, id: &str) -> Result<State, sqlx::Error> {
-    let state = sqlx::query_scalar::<_, Option<String>>("SELECT pg_xact_status($1::text::xid8)")
-        .bind(id)
-        .fetch_one(connection)
-        .await;
-    match state {
-        Ok(Some(state)) if state == "in progress" => Ok(State::InProgress),
-        Ok(_) => Ok(State::Ended),
-        // "transaction ID is in the future": the server crashed and never made it durable.
-        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("22023") => Ok(State::Ended),
-        Err(error) => Err(error),
-    }
 }

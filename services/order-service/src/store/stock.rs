@@ -1,10 +1,34 @@
 //! The stock as anyone may read it, and the write that both writers share.
 
 use tokio::time::Instant;
-use tracing::Instrument;
 
-use super::{Store, StoreError, connection, connection::Transaction, spans::db_span};
+use super::{
+    Store, StoreError, connection,
+    connection::Transaction,
+    statement::{Statement, statement},
+};
 use crate::domain::{Change, Sku};
+
+const ONE: Statement = statement!("SELECT", "stock", "SELECT sku, on_hand, fence FROM stock WHERE sku = $1");
+
+const PAGE: Statement = statement!(
+    "SELECT",
+    "stock",
+    "SELECT sku, on_hand, fence FROM stock WHERE sku > $1 ORDER BY sku LIMIT $2"
+);
+
+const WRITE: Statement = statement!(
+    "UPDATE",
+    "stock",
+    "UPDATE stock SET on_hand = $2, updated_at = clock_timestamp() WHERE sku = $1"
+);
+
+const WRITE_OR_CREATE: Statement = statement!(
+    "UPDATE",
+    "stock",
+    "INSERT INTO stock (sku, on_hand) VALUES ($1, $2)
+     ON CONFLICT (sku) DO UPDATE SET on_hand = excluded.on_hand, updated_at = clock_timestamp()"
+);
 
 /// One SKU's stock.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow, serde::Serialize)]
@@ -20,11 +44,11 @@ pub struct StockRow {
 impl Store {
     /// One SKU.
     pub async fn stock(&self, sku: &Sku, until: Instant) -> Result<Option<StockRow>, StoreError> {
-        connection::read(&self.pool, until, "read the stock", async |connection| {
-            sqlx::query_as("SELECT sku, on_hand, fence FROM stock WHERE sku = $1")
-                .bind(sku.as_str())
-                .fetch_optional(connection)
-                .instrument(db_span!("SELECT", "stock"))
+        connection::read(&self.pool, until, "read the stock", async |lease| {
+            lease
+                .run(&ONE, async |connection| {
+                    sqlx::query_as(ONE.text).bind(sku.as_str()).fetch_optional(connection).await
+                })
                 .await
         })
         .await
@@ -37,12 +61,12 @@ impl Store {
         limit: i64,
         until: Instant,
     ) -> Result<Vec<StockRow>, StoreError> {
-        connection::read(&self.pool, until, "list the stock", async |connection| {
-            sqlx::query_as("SELECT sku, on_hand, fence FROM stock WHERE sku > $1 ORDER BY sku LIMIT $2")
-                .bind(after.map_or("", Sku::as_str))
-                .bind(limit)
-                .fetch_all(connection)
-                .instrument(db_span!("SELECT", "stock"))
+        connection::read(&self.pool, until, "list the stock", async |lease| {
+            let after = after.map_or("", Sku::as_str);
+            lease
+                .run(&PAGE, async |connection| {
+                    sqlx::query_as(PAGE.text).bind(after).bind(limit).fetch_all(connection).await
+                })
                 .await
         })
         .await
@@ -55,20 +79,12 @@ pub(super) async fn write(
     changes: &[Change],
     creates: bool,
 ) -> Result<(), StoreError> {
+    let write = if creates { WRITE_OR_CREATE } else { WRITE };
     for change in changes {
-        let statement = if creates {
-            sqlx::query(
-                "INSERT INTO stock (sku, on_hand) VALUES ($1, $2)
-                 ON CONFLICT (sku) DO UPDATE SET on_hand = excluded.on_hand, updated_at = clock_timestamp()",
-            )
-        } else {
-            sqlx::query("UPDATE stock SET on_hand = $2, updated_at = clock_timestamp() WHERE sku = $1")
-        };
-        statement
-            .bind(change.sku.as_str())
-            .bind(change.after)
-            .execute(transaction.connection())
-            .instrument(db_span!("UPDATE", "stock"))
+        transaction
+            .run(&write, async |connection| {
+                sqlx::query(write.text).bind(change.sku.as_str()).bind(change.after).execute(connection).await
+            })
             .await
             .map_err(|error| StoreError::from_sqlx("write the stock", error))?;
     }
