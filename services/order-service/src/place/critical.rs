@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
-use tracing::{Instrument, Span, field::Empty};
+use tracing::{Instrument, field::Empty};
 
-use super::{Failure, Service, harness::Job};
+use super::{Failure, Service, harness::Job, record::record};
 use crate::{
     domain::{Command, Keyed, Kind, Sku},
     lockers::{Access, Held, Hold, Label, Writer},
-    store::{Decided, Entry, Incident, IncidentKind, Reply, WriteError, Writing, Written},
+    store::{Decided, Entry, Incident, IncidentKind, Reply, Writing, Written},
     telemetry,
 };
 
@@ -113,10 +113,11 @@ async fn inside(
         stock.on_hand.before = Empty,
         stock.on_hand.after = Empty,
         stock.outcome = Empty,
+        stock.fence = Empty,
         lock.token = held.token(),
     );
     let written = service.store.write(writing, &job.gate).instrument(span.clone()).await;
-    record(&span, &written);
+    record(&span, command.kind(), &written);
     Ok(written?)
 }
 
@@ -140,35 +141,10 @@ async fn work(service: &Service, job: &Job, command: &Command, held: &Held) -> R
         tokio::select! {
             biased;
             () = sleep(work) => Ok(()),
-            (sku, reason) = held.lost() => {
-                telemetry::lock_lost(&Span::current(), sku.as_str(), reason.as_str());
-                Err(Failure::LockLost { sku: sku.clone(), reason })
-            }
+            (sku, reason) = held.lost() => Err(Failure::LockLost { sku: sku.clone(), reason }),
             () = sleep_until(job.deadline) => Err(Failure::Deadline),
         }
     }
     .instrument(tracing::info_span!("order.work"))
     .await
-}
-
-fn record(span: &Span, written: &Result<Written, WriteError>) {
-    let outcome = match written {
-        Ok(Written::Applied { changes, .. }) => {
-            if let Some(change) = changes.first() {
-                span.record("stock.on_hand.before", change.before);
-                span.record("stock.on_hand.after", change.after);
-            }
-            "applied"
-        }
-        Ok(Written::Refused { .. }) => "refused",
-        Ok(Written::KeyTaken(_) | Written::AlreadyCancelled) => "done-before",
-        Err(WriteError::FencedOut { token, fence, .. }) => {
-            telemetry::fenced_out(span, *token, *fence);
-            "fenced-out"
-        }
-        Err(WriteError::GivenUp) => "given-up",
-        Err(WriteError::Unknown) => "unknown",
-        Err(_) => "failed",
-    };
-    span.record("stock.outcome", outcome);
 }

@@ -26,7 +26,7 @@ pub enum Failure {
         reason: Lost,
     },
     /// The row had seen a later token.
-    #[error("a later holder of the lock on {sku} has written")]
+    #[error("token {token} for {sku} was beaten by token {fence}: a later holder of the lock has written")]
     FencedOut {
         /// Which SKU.
         sku: Sku,
@@ -88,6 +88,11 @@ impl Failure {
             Self::Bug(standing) => *standing,
             _ => Standing::NotPlaced,
         }
+    }
+
+    /// Whether something went wrong, rather than the request being refused for what it asks.
+    pub(super) fn is_error(&self) -> bool {
+        !matches!(self, Self::KeyConflict | Self::UnknownOrder)
     }
 
     /// The error reply, without what became of the change.

@@ -9,11 +9,13 @@ use std::{
     time::{Duration, Instant as Clock},
 };
 
+use opentelemetry::trace::Status;
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep_until, timeout, timeout_at},
 };
 use tracing::{Instrument, Span};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use super::{Failure, Service};
 use crate::{
@@ -87,6 +89,15 @@ fn name(outcome: &Result<Answer, Failure>) -> &'static str {
     }
 }
 
+fn tell_span(span: &Span, outcome: &Result<Answer, Failure>) {
+    span.record("order.outcome", name(outcome));
+    if let Err(failure) = outcome
+        && failure.is_error()
+    {
+        span.set_status(Status::error(failure.to_string()));
+    }
+}
+
 /// Counts a request when it is answered, or when its client has gone before.
 struct Counted<'a> {
     metrics: &'a Metrics,
@@ -154,7 +165,7 @@ where
         service.tasks.spawn(
             async move {
                 let done = work.await;
-                in_task.record("order.outcome", name(&done.outcome));
+                tell_span(&in_task, &done.outcome);
                 // Before the answer: the client's next request must not meet its last one.
                 drop(place);
                 // Nobody listens: the client has gone, or time ran out; the work is done all the same.

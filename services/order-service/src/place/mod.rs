@@ -10,6 +10,7 @@ mod critical;
 mod failure;
 mod harness;
 mod order;
+mod record;
 mod replies;
 mod stock;
 

@@ -15,4 +15,4 @@ pub use names::{METRICS, MetricKind, MetricName, OVERTAKEN, TOKEN_BEHIND_FENCE};
 pub use observer::LockObserver;
 pub(crate) use setup::encode;
 pub use setup::{Telemetry, TelemetryError};
-pub use trace::{fenced_out, lock_lost, span_context, trace_id, traceparent};
+pub use trace::{span_context, trace_id, traceparent};

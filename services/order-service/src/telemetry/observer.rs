@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use opentelemetry::KeyValue;
+use opentelemetry::{KeyValue, trace::Status};
+use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 use zk_locks::{AcquireError, Attempt, Held, Lost, Observer, Queued, ReleaseError, SessionState};
 
@@ -25,14 +26,13 @@ impl Observer for LockObserver {
     }
 
     fn queued(&self, _attempt: &Attempt, wait: &Queued) {
-        let (span, blocker) = (tracing::Span::current(), wait.blocker.as_ref());
-        let instance = blocker.and_then(|blocker| blocker.instance.clone());
-        let mut attributes = vec![KeyValue::new("lock.blocker.node", wait.node.clone())];
-        attributes.extend(instance.map(|instance| KeyValue::new("lock.blocker.instance", instance)));
-        span.add_event(format!("queued behind {}", wait.position), attributes.clone());
-        let traceparent = blocker.and_then(|blocker| blocker.traceparent.as_deref());
-        if let Some(blocking) = traceparent.and_then(span_context) {
-            span.add_link_with_attributes(blocking, attributes);
+        let Some(blocker) = &wait.blocker else { return };
+        if let Some(blocking) = blocker.traceparent.as_deref().and_then(span_context) {
+            let mut attributes = vec![KeyValue::new("lock.blocker.node", wait.node.clone())];
+            if let Some(instance) = &blocker.instance {
+                attributes.push(KeyValue::new("lock.blocker", instance.clone()));
+            }
+            Span::current().add_link_with_attributes(blocking, attributes);
         }
     }
 
@@ -42,6 +42,9 @@ impl Observer for LockObserver {
     }
 
     fn failed(&self, attempt: &Attempt, error: &AcquireError) {
+        if !matches!(error, AcquireError::Busy { .. }) {
+            Span::current().set_status(Status::error(error.to_string()));
+        }
         self.0.waited(attempt, error.as_str());
     }
 
@@ -50,6 +53,7 @@ impl Observer for LockObserver {
     }
 
     fn lost(&self, held: Held<'_>, reason: Lost) {
+        Span::current().set_status(Status::error(format!("the lock on {} was lost: {reason}", held.path)));
         self.0.lost(held.role, reason);
     }
 

@@ -75,10 +75,11 @@ impl Telemetry {
         let meters = SdkMeterProvider::builder().with_resource(resource).with_reader(reader).build();
         global::set_text_map_propagator(TraceContextPropagator::new());
         global::set_tracer_provider(tracers.clone());
-        // Spans are made whatever RUST_LOG says, and only ours: those of the exporter would feed on themselves.
+        // Spans and their events are made whatever RUST_LOG says, and only ours: those of the exporter would feed on
+        // themselves. The lock library tells of every turn of a wait at level DEBUG.
         let spans = Targets::new()
             .with_target("order_service", tracing::Level::INFO)
-            .with_target("zk_locks", tracing::Level::INFO);
+            .with_target("zk_locks", tracing::Level::DEBUG);
         tracing_subscriber::registry()
             .with(tracing_opentelemetry::layer().with_tracer(tracers.tracer(SCOPE)).with_filter(spans))
             .with(

@@ -1,15 +1,13 @@
-//! The current span's identity, in the forms that replies and lock nodes carry; and what went wrong, on a span.
+//! The current span's identity, in the forms that replies and lock nodes carry.
 
 use std::collections::HashMap;
 
 use opentelemetry::{
-    Context, KeyValue,
+    Context,
     propagation::TextMapPropagator,
-    trace::{SpanContext, Status, TraceContextExt},
+    trace::{SpanContext, TraceContextExt},
 };
 use opentelemetry_sdk::propagation::TraceContextPropagator;
-use tracing::Span;
-use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 /// The trace id of the current span, 32 hexadecimal digits.
 pub fn trace_id() -> String {
@@ -21,19 +19,6 @@ pub fn traceparent() -> Option<String> {
     let mut carrier = HashMap::new();
     TraceContextPropagator::new().inject_context(&Context::current(), &mut carrier);
     carrier.remove("traceparent")
-}
-
-/// An event on the span of a request whose lock was lost during its work.
-pub fn lock_lost(span: &Span, sku: &str, reason: &'static str) {
-    let sku = KeyValue::new("stock.sku", sku.to_owned());
-    span.add_event("lost", vec![sku, KeyValue::new("lock.lost.reason", reason)]);
-    span.set_status(Status::error(format!("the lock was lost: {reason}")));
-}
-
-/// What a refused write was beaten by, on the span of the deduction.
-pub fn fenced_out(span: &Span, token: i64, fence: i64) {
-    span.set_attribute("stock.fence", fence);
-    span.set_status(Status::error(format!("fenced out: token {token} was beaten by {fence}")));
 }
 
 /// The span that a `traceparent` names; `None` if it is malformed.

@@ -1,6 +1,7 @@
 //! What the service tells: spans to a real OTLP receiver in this process, metrics at `/metrics`, logs.
 
 mod receiver;
+mod story;
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -11,12 +12,10 @@ use stack::Exit;
 use tokio::io::AsyncWriteExt;
 
 use self::receiver::{Receiver, Seen};
-use crate::support::{Client, PATIENCE, World, clients, order_body, until, until_held};
+use crate::support::{Client, PATIENCE, World, clients, order_body, until};
 
-const SERVER: i32 = 2;
-const CLIENT: i32 = 3;
-
-async fn traced(world: &World, receiver: &Receiver, replicas: usize) -> stack::Fleet {
+async fn traced(world: &World, receiver: &Receiver, replicas: usize, env: &[(&str, &str)]) -> stack::Fleet {
+    let more = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>();
     let env = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     world
         .fleet("zk-fair", |config| {
@@ -26,129 +25,12 @@ async fn traced(world: &World, receiver: &Receiver, replicas: usize) -> stack::F
                 env("OTEL_SERVICE_NAME", "orders-under-test"),
                 // Long: what arrives soon was flushed at the end.
                 env("OTEL_BSP_SCHEDULE_DELAY", "60000"),
+                // What the log shows has no say in what a span tells.
+                env("RUST_LOG", "off"),
             ]);
+            config.extra_env.extend(more);
         })
         .await
-}
-
-/// Under contention: the chain of an order, links between waiters and blockers, the commit before the release; and all
-/// of it was flushed by SIGTERM.
-#[tokio::test]
-async fn the_spans_of_orders_that_wait_for_one_another() {
-    let world = World::new().await;
-    let receiver = Receiver::start();
-    let fleet = traced(&world, &receiver, 2).await;
-    let clients = clients(&fleet);
-    clients[0].set("a", 100).await;
-    for client in &clients {
-        client.set_work(20).await;
-    }
-    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    let headers = [("traceparent", parent)];
-    let (first, replies) = tokio::join!(
-        clients[0].send("POST", "/orders", Some(order_body(&[("a", 1)])), &headers),
-        join_all((0..20).map(|i| clients[i % 2].order(&[("a", 1)], None)))
-    );
-    assert_eq!(first.json["trace_id"], "0af7651916cd43dd8448eb211c80319c", "the caller's trace goes on");
-    for (name, exit) in fleet.stop(PATIENCE).await {
-        assert!(exit.success(), "{name}: {exit}");
-    }
-    let spans = receiver.spans();
-    let mut linked = BTreeSet::new();
-    let mut queued = 0;
-    for reply in replies.iter().chain([&first]) {
-        assert_eq!(reply.status, 201, "{reply:?}");
-        let trace = spans.trace(reply.json["trace_id"].as_str().expect("a trace id"));
-        let server = trace.one("POST /orders");
-        assert_eq!(server.kind, SERVER);
-        let place = trace.one("order.place");
-        assert_eq!(place.parent, server.id);
-        assert_eq!(place.attribute("order.id"), reply.json["id"].as_str().unwrap());
-        assert_eq!(place.attribute("order.outcome"), "accepted");
-        let acquire = trace.child(place, "lock.acquire");
-        assert_eq!(acquire.attribute("lock.path"), "/locks/stock:a");
-        assert_eq!(acquire.attribute("lock.outcome"), "acquired");
-        assert_eq!(acquire.attribute("lock.token"), reply.json["lock"]["token"].to_string());
-        let deduct = trace.child(place, "stock.deduct");
-        assert_eq!(deduct.attribute("stock.outcome"), "applied");
-        assert_eq!(
-            deduct.attribute("stock.on_hand.after"),
-            reply.json["lines"][0]["on_hand_after"].to_string()
-        );
-        for name in
-            ["BEGIN", "UPDATE stock", "INSERT orders", "INSERT order_lines", "INSERT ledger", "COMMIT"]
-        {
-            let statement = trace.children(deduct).find(|span| span.name == name);
-            let statement = statement.unwrap_or_else(|| panic!("no {name} in {trace:?}"));
-            assert_eq!(
-                (statement.kind, statement.attribute("db.system.name")),
-                (CLIENT, "postgresql".into())
-            );
-        }
-        // Case 41: acquired, then everything written and committed, and only then released.
-        let (commit, release) = (trace.one("COMMIT"), trace.one("lock.release"));
-        assert!(acquire.end <= deduct.start && commit.end <= release.start, "{trace:?}");
-        if reply.json["lock"]["position"].as_u64() > Some(0) {
-            queued += 1;
-            assert!(acquire.events.iter().any(|event| event.starts_with("queued behind ")), "{acquire:?}");
-            linked.extend(acquire.links.iter().cloned());
-        }
-    }
-    assert!(queued > 5, "there was contention: {queued}");
-    let placing: BTreeSet<_> = spans.named("order.place").map(|span| span.id.clone()).collect();
-    assert!(
-        linked.intersection(&placing).count() > 5,
-        "waiters link to the orders that block them: {linked:?}"
-    );
-    // One holder after the other: no acquisition ends before the release of the one before has begun.
-    let mut holds: Vec<_> = replies
-        .iter()
-        .chain([&first])
-        .map(|reply| {
-            let trace = spans.trace(reply.json["trace_id"].as_str().unwrap());
-            (trace.one("lock.acquire").end, trace.one("lock.release").start)
-        })
-        .collect();
-    holds.sort_unstable();
-    assert!(holds.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{holds:?}");
-    assert_eq!(spans.services(), BTreeSet::from(["orders-under-test".to_owned()]));
-    assert_eq!(spans.instances(), fleet.replicas().iter().map(|replica| replica.name().to_owned()).collect());
-}
-
-/// A session that ends during the work is an event with its reason; a refused write is an error that names the token
-/// that beat it.
-#[tokio::test]
-async fn a_lost_lock_and_a_fenced_write_tell_their_story() {
-    let world = World::new().await;
-    let receiver = Receiver::start();
-    let fleet = traced(&world, &receiver, 1).await;
-    let client = clients(&fleet).remove(0);
-    client.set("a", 10).await;
-    client.set_work(3000).await;
-    let ordering = client.clone();
-    let order = tokio::spawn(async move { ordering.order(&[("a", 1)], None).await });
-    until_held(&world.zookeeper, "a").await;
-    client.expire_session().await;
-    let lost = order.await.expect("no panic");
-    assert_eq!((lost.status, lost.code()), (503, "lock-lost"), "{lost:?}");
-    client.set_work(0).await;
-    until("the session is built again", || client.is_ready()).await;
-    sqlx::query("UPDATE stock SET fence = 9000000000000000000").execute(&world.pool).await.unwrap();
-    let fenced = client.order(&[("a", 1)], None).await;
-    assert_eq!((fenced.status, fenced.code()), (503, "fenced-out"), "{fenced:?}");
-    for (name, exit) in fleet.stop(PATIENCE).await {
-        assert!(exit.success(), "{name}: {exit}");
-    }
-    let spans = receiver.spans();
-    let trace = spans.trace(lost.json["trace_id"].as_str().expect("a trace id"));
-    let work = trace.one("order.work");
-    let told = format!("the lock was lost: {}", lost.json["reason"].as_str().expect("a reason"));
-    assert_eq!((&work.events, &work.error), (&vec!["lost".to_owned()], &told), "{work:?}");
-    let trace = spans.trace(fenced.json["trace_id"].as_str().expect("a trace id"));
-    let deduct = trace.one("stock.deduct");
-    assert_eq!(deduct.attribute("stock.fence"), "9000000000000000000");
-    let told = format!("fenced out: token {} was beaten by 9000000000000000000", fenced.json["token"]);
-    assert_eq!(deduct.error, told);
 }
 
 /// Sends an order and breaks the connection while it is worked for.
@@ -174,7 +56,7 @@ async fn order_and_leave(fleet: &stack::Fleet, trace: &str, reset: bool) {
 async fn the_root_span_of_a_request_without_its_client_exists_and_says_so() {
     let world = World::new().await;
     let receiver = Receiver::start();
-    let fleet = traced(&world, &receiver, 1).await;
+    let fleet = traced(&world, &receiver, 1, &[]).await;
     let client = &clients(&fleet)[0];
     client.set("a", 100).await;
     client.set_work(400).await;

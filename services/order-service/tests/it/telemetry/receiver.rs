@@ -11,8 +11,11 @@ use opentelemetry_proto::tonic::{
         trace_service_server::{TraceService, TraceServiceServer},
     },
     common::v1::{KeyValue, any_value::Value},
+    trace::v1::span as proto,
 };
 use tonic::{Request, Response, Status, transport::server::TcpIncoming};
+
+const ERROR: i32 = 2;
 
 /// A span as it arrived.
 #[derive(Debug, Clone)]
@@ -24,25 +27,48 @@ pub(super) struct Span {
     pub(super) kind: i32,
     pub(super) start: u64,
     pub(super) end: u64,
-    pub(super) links: Vec<String>,
-    /// Names of the events.
-    pub(super) events: Vec<String>,
-    /// Description of the error; empty if there is none.
-    pub(super) error: String,
+    pub(super) links: Vec<Link>,
+    pub(super) events: Vec<Event>,
+    /// What went wrong, if the span has error status.
+    pub(super) error: Option<String>,
     pub(super) service: String,
     pub(super) instance: String,
     attributes: BTreeMap<String, String>,
 }
 
-impl Span {
+/// A link as it arrived.
+#[derive(Debug, Clone)]
+pub(super) struct Link {
+    pub(super) trace: String,
+    pub(super) span: String,
+}
+
+/// An event as it arrived.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    pub(super) name: String,
+    attributes: BTreeMap<String, String>,
+}
+
+impl Event {
     /// As text; empty if there is none.
     pub(super) fn attribute(&self, name: &str) -> String {
         self.attributes.get(name).cloned().unwrap_or_default()
     }
 }
 
-/// Status code of a span that failed.
-const ERROR: i32 = 2;
+impl Span {
+    /// The first event whose name begins so.
+    pub(super) fn event(&self, name: &str) -> &Event {
+        let found = self.events.iter().find(|event| event.name.starts_with(name));
+        found.unwrap_or_else(|| panic!("no event {name} in {self:?}"))
+    }
+
+    /// As text; empty if there is none.
+    pub(super) fn attribute(&self, name: &str) -> String {
+        self.attributes.get(name).cloned().unwrap_or_default()
+    }
+}
 
 type Spans = Arc<Mutex<Vec<Span>>>;
 
@@ -141,9 +167,9 @@ impl TraceService for Collector {
                     kind: span.kind,
                     start: span.start_time_unix_nano,
                     end: span.end_time_unix_nano,
-                    links: span.links.iter().map(|link| hex(&link.span_id)).collect(),
-                    events: span.events.into_iter().map(|event| event.name).collect(),
-                    error: span.status.filter(|status| status.code == ERROR).unwrap_or_default().message,
+                    links: span.links.iter().map(link).collect(),
+                    events: span.events.into_iter().map(event).collect(),
+                    error: span.status.filter(|status| status.code == ERROR).map(|status| status.message),
                     service: service.clone(),
                     instance: instance.clone(),
                     attributes: attributes(span.attributes),
@@ -152,6 +178,14 @@ impl TraceService for Collector {
         }
         Ok(Response::new(ExportTraceServiceResponse::default()))
     }
+}
+
+fn link(link: &proto::Link) -> Link {
+    Link { trace: hex(&link.trace_id), span: hex(&link.span_id) }
+}
+
+fn event(event: proto::Event) -> Event {
+    Event { name: event.name, attributes: attributes(event.attributes) }
 }
 
 fn hex(bytes: &[u8]) -> String {
