@@ -24,6 +24,25 @@ const HOLD_BUCKETS: &[f64] =
     &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 const SESSION_STATES: [&str; 5] = ["connecting", "connected", "suspended", "lost", "closed"];
 
+/// How requests of each operation end when nothing is wrong with the service,
+const OUTCOMES: &[(&str, &[&str])] = &[
+    ("order", &["accepted", "replayed", "out-of-stock", "unknown-sku", "idempotency-conflict"]),
+    ("cancel", &["cancelled", "unknown-order", "stock-limit"]),
+    ("restock", &["restocked", "replayed", "unknown-sku", "stock-limit", "idempotency-conflict"]),
+    ("set", &["set"]),
+];
+/// and how any of them may end.
+const FAILURES: [&str; 8] = [
+    "lock-timeout",
+    "lock-lost",
+    "fenced-out",
+    "deadline-exceeded",
+    "unavailable",
+    "overloaded",
+    "internal",
+    "client-gone",
+];
+
 /// Everything the service counts.
 #[derive(Debug)]
 pub struct Metrics {
@@ -91,17 +110,23 @@ impl Metrics {
         metrics
     }
 
-    /// What has not happened yet is there with a 0, so that the first time is a rise that an alert sees.
+    /// Every series whose labels are known exists before its first event, or a rate would not see that event.
     fn begin_at_zero(&self) {
         for role in Role::ALL {
             for reason in Lost::ALL {
                 self.lock_lost.add(0, &[role_label(role), KeyValue::new("reason", reason.as_str())]);
             }
         }
+        self.release_pending.add(0, &[]);
         for reason in [names::OVERTAKEN, names::TOKEN_BEHIND_FENCE] {
             self.fenced.add(0, &[KeyValue::new("reason", reason)]);
         }
-        self.release_pending.add(0, &[]);
+        for (operation, outcomes) in OUTCOMES {
+            for outcome in outcomes.iter().chain(&FAILURES) {
+                let labels = [KeyValue::new("operation", *operation), KeyValue::new("outcome", *outcome)];
+                self.requests.add(0, &labels);
+            }
+        }
     }
 
     fn observe_locks(&self, meter: &Meter) {

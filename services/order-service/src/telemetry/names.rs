@@ -1,5 +1,5 @@
-//! Every metric of the service: name, unit and kind. A test compares this table with the catalog, and the metrics are made
-//! from it.
+//! Every metric of the service: name, unit, kind and help text. A test compares this table with the catalog, and the
+//! metrics are made from it.
 
 /// How a metric adds up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,8 +115,8 @@ pub const METRICS: &[MetricName] = &[
 mod tests {
     use super::METRICS;
 
-    /// The entries under `metrics:` of the catalog, as (name, unit, kind).
-    fn catalog() -> Vec<(String, String, String)> {
+    /// The entries under `metrics:` of the catalog, as (name, unit, kind, help).
+    fn catalog() -> Vec<[String; 4]> {
         let text = include_str!("../../../../observability/catalog.yaml");
         let section = text.split("\nmetrics:\n").nth(1).expect("a section `metrics:`");
         let section = section.split("\n\n").next().unwrap_or_default();
@@ -125,12 +125,12 @@ mod tests {
             line.unwrap_or_else(|| panic!("no {key} in {entry}")).trim().trim_matches('"').to_owned()
         };
         let entries = section.split("  - name:").skip(1).map(|entry| format!("name:{entry}"));
-        entries.map(|e| (value(&e, "name:"), value(&e, "unit:"), value(&e, "kind:"))).collect()
+        entries.map(|e| ["name:", "unit:", "kind:", "help:"].map(|key| value(&e, key))).collect()
     }
 
     #[test]
-    fn code_and_catalog_name_the_same_metrics() {
-        let code = METRICS.iter().map(|m| (m.name.to_owned(), m.unit.to_owned(), m.kind.as_str().to_owned()));
+    fn code_and_catalog_describe_the_same_metrics() {
+        let code = METRICS.iter().map(|m| [m.name, m.unit, m.kind.as_str(), m.help].map(ToOwned::to_owned));
         let (mut code, mut catalog): (Vec<_>, _) = (code.collect(), catalog());
         code.sort();
         catalog.sort();
