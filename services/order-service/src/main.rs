@@ -8,7 +8,7 @@ use anyhow::Context;
 use order_service::{
     app::{AppError, Application},
     config::Config,
-    telemetry::Telemetry,
+    telemetry::{Telemetry, TelemetryError},
 };
 
 const BAD_CONFIGURATION: u8 = 2;
@@ -34,9 +34,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("order-service: {error:#}");
-            match error.downcast_ref::<AppError>() {
-                Some(AppError::Refused(_)) => BAD_CONFIGURATION.into(),
-                _ => BROKEN.into(),
+            let refused = matches!(error.downcast_ref(), Some(AppError::Refused(_)));
+            if refused || error.downcast_ref().is_some_and(TelemetryError::is_configuration) {
+                BAD_CONFIGURATION.into()
+            } else {
+                BROKEN.into()
             }
         }
     }

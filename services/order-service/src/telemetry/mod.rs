@@ -7,6 +7,7 @@ mod export;
 mod metrics;
 mod names;
 mod observer;
+mod sampling;
 mod setup;
 mod trace;
 

@@ -19,7 +19,10 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use super::export::{SaidOnce, is_told};
+use super::{
+    export::{SaidOnce, is_told},
+    sampling::sampler,
+};
 
 const SCOPE: &str = "order-service";
 
@@ -34,6 +37,14 @@ pub struct Telemetry {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TelemetryError {
+    /// A standard variable has a value that this program does not understand. It is not ignored.
+    #[error("{name} {problem}")]
+    Setting {
+        /// Which variable.
+        name: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The OTLP exporter refuses its configuration.
     #[error("the OTLP exporter could not be built")]
     Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
@@ -48,20 +59,32 @@ pub enum TelemetryError {
     Installed(#[from] tracing_subscriber::util::TryInitError),
 }
 
+impl TelemetryError {
+    pub(super) fn setting(name: &'static str, problem: String) -> Self {
+        Self::Setting { name, problem }
+    }
+
+    /// Whether the configuration is at fault.
+    pub fn is_configuration(&self) -> bool {
+        matches!(self, Self::Setting { .. } | Self::Filter(_))
+    }
+}
+
 impl Telemetry {
     /// Installs the process-wide subscriber and providers. To be called inside the runtime that lives longest: the
     /// exporter's connection belongs to it.
     ///
     /// # Errors
-    /// [`TelemetryError`] for a malformed `RUST_LOG` or OTLP configuration.
+    /// [`TelemetryError`] for a malformed `RUST_LOG`, or an `OTEL_*` variable with a value that cannot be honoured.
     pub fn start(vars: &BTreeMap<String, String>, instance: &str) -> Result<Self, TelemetryError> {
         let filter = match vars.get("RUST_LOG").map(String::as_str) {
             None | Some("") => EnvFilter::try_new("info")?,
             Some(filter) => EnvFilter::try_new(filter)?,
         };
         let resource = resource(vars, instance);
-        let exported = traces_are_exported(vars);
-        let mut tracers = SdkTracerProvider::builder().with_resource(resource.clone());
+        let exported = traces_are_exported(vars)?;
+        let mut tracers =
+            SdkTracerProvider::builder().with_resource(resource.clone()).with_sampler(sampler(vars)?);
         if exported {
             tracers =
                 tracers.with_batch_exporter(SaidOnce::new(SpanExporter::builder().with_tonic().build()?));
@@ -134,30 +157,67 @@ fn resource(vars: &BTreeMap<String, String>, instance: &str) -> Resource {
     resource.build()
 }
 
-fn traces_are_exported(vars: &BTreeMap<String, String>) -> bool {
+/// Whether traces leave, over the one protocol that there is.
+fn traces_are_exported(vars: &BTreeMap<String, String>) -> Result<bool, TelemetryError> {
+    const EXPORTER: &str = "OTEL_TRACES_EXPORTER";
+    const PROTOCOLS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
     let get = |name: &str| vars.get(name).map(String::as_str).filter(|value| !value.is_empty());
+    let wanted = match get(EXPORTER) {
+        None | Some("otlp") => true,
+        Some("none") => false,
+        Some(other) => {
+            return Err(TelemetryError::setting(EXPORTER, format!("must be otlp or none, not {other:?}")));
+        }
+    };
     let endpoint = get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").or(get("OTEL_EXPORTER_OTLP_ENDPOINT"));
-    endpoint.is_some()
-        && get("OTEL_TRACES_EXPORTER") != Some("none")
-        && !get("OTEL_SDK_DISABLED").is_some_and(|disabled| disabled.eq_ignore_ascii_case("true"))
+    let disabled = get("OTEL_SDK_DISABLED").is_some_and(|disabled| disabled.eq_ignore_ascii_case("true"));
+    if !wanted || disabled || endpoint.is_none() {
+        return Ok(false);
+    }
+    match PROTOCOLS.into_iter().find_map(|name| Some((name, get(name)?))) {
+        None | Some((_, "grpc")) => Ok(true),
+        Some((name, other)) => Err(TelemetryError::setting(
+            name,
+            format!(
+                "must be grpc, not {other:?}: this program speaks OTLP over gRPC alone (port 4317 by custom)"
+            ),
+        )),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn vars(vars: &[(&str, &str)]) -> BTreeMap<String, String> {
-        vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    fn exported(vars: &[(&str, &str)]) -> Result<bool, String> {
+        let vars = vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        traces_are_exported(&vars).map_err(|error| error.to_string())
     }
 
     #[test]
     fn traces_leave_only_when_the_standard_names_say_so() {
         let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317");
-        assert!(!traces_are_exported(&vars(&[])));
-        assert!(!traces_are_exported(&vars(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "")])));
-        assert!(traces_are_exported(&vars(&[endpoint])));
-        assert!(traces_are_exported(&vars(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://h:1")])));
-        assert!(!traces_are_exported(&vars(&[endpoint, ("OTEL_TRACES_EXPORTER", "none")])));
-        assert!(!traces_are_exported(&vars(&[endpoint, ("OTEL_SDK_DISABLED", "TRUE")])));
+        assert_eq!(exported(&[]), Ok(false));
+        assert_eq!(exported(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "")]), Ok(false));
+        assert_eq!(exported(&[endpoint]), Ok(true));
+        assert_eq!(exported(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://h:1")]), Ok(true));
+        assert_eq!(exported(&[endpoint, ("OTEL_TRACES_EXPORTER", "none")]), Ok(false));
+        assert_eq!(exported(&[endpoint, ("OTEL_SDK_DISABLED", "TRUE")]), Ok(false));
+    }
+
+    #[test]
+    fn a_protocol_or_an_exporter_that_is_not_spoken_is_refused_by_name() {
+        let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318");
+        assert_eq!(exported(&[endpoint, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]), Ok(true));
+        for (name, value) in [
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+            ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"),
+            ("OTEL_TRACES_EXPORTER", "zipkin"),
+        ] {
+            let problem = exported(&[endpoint, (name, value)]).unwrap_err();
+            assert!(problem.starts_with(name) && problem.contains(value), "{problem}");
+        }
+        let for_traces = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc");
+        assert_eq!(exported(&[endpoint, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"), for_traces]), Ok(true));
     }
 }
