@@ -1,10 +1,11 @@
-//! An exporter that says once that the collector is away, and once that it is back.
-//!
-//! Promises one log line for each change. Spans of a failed export are gone; they are counted in the line that says that
-//! the collector is back.
+//! The exporter as the rest sees it: it counts what becomes of its batches, and speaks once when the collector goes away
+//! and once when it is back.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,55 +14,71 @@ use opentelemetry_sdk::{
     error::OTelSdkResult,
     trace::{SpanData, SpanExporter},
 };
-use tracing::Metadata;
 
-/// Tells of the exporter inside when it begins to fail and when it is well again.
+use super::counts::{Counts, Fate};
+
+/// An exporter whose failures are counted and told once.
 #[derive(Debug)]
-pub(super) struct SaidOnce<E> {
-    inner: E,
-    /// Spans lost since the collector was last there.
-    lost: AtomicU64,
+pub(super) struct Counting<E> {
+    exporter: E,
+    counts: Arc<Counts>,
+    away: AtomicBool,
 }
 
-impl<E> SaidOnce<E> {
-    pub(super) const fn new(inner: E) -> Self {
-        Self { inner, lost: AtomicU64::new(0) }
+impl<E> Counting<E> {
+    pub(super) fn new(exporter: E, counts: Arc<Counts>) -> Self {
+        Self { exporter, counts, away: AtomicBool::new(false) }
     }
 }
 
-impl<E: SpanExporter> SpanExporter for SaidOnce<E> {
+impl<E: SpanExporter> SpanExporter for Counting<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-        let spans = batch.len() as u64;
-        let result = self.inner.export(batch).await;
-        // Exports of one exporter never overlap.
-        match &result {
-            Ok(()) => match self.lost.swap(0, Ordering::Relaxed) {
-                0 => {}
-                lost => tracing::info!(lost, "the collector takes spans again"),
-            },
+        self.counts.export(batch.len());
+        match self.exporter.export(batch).await {
+            Ok(()) => {
+                self.counts.exported(Fate::Exported);
+                if self.away.swap(false, Ordering::Relaxed) {
+                    tracing::info!(dropped = self.counts.dropped(), "spans are exported again");
+                }
+            }
             Err(error) => {
-                if self.lost.fetch_add(spans, Ordering::Relaxed) == 0 {
-                    tracing::warn!(%error, "the collector does not take spans; they are lost until it does");
+                self.counts.exported(Fate::ExportFailed);
+                if !self.away.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(
+                        %error,
+                        "spans are not exported: the collector does not take them; they are dropped and counted, \
+                         and orders go on"
+                    );
                 }
             }
         }
-        result
+        // Said and counted: the processor would say it again for every batch.
+        Ok(())
     }
 
     fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
-        self.inner.shutdown_with_timeout(timeout)
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn shutdown(&self) -> OTelSdkResult {
+        self.exporter.shutdown()
     }
 
     fn force_flush(&self) -> OTelSdkResult {
-        self.inner.force_flush()
+        self.exporter.force_flush()
     }
 
     fn set_resource(&mut self, resource: &Resource) {
-        self.inner.set_resource(resource);
+        self.exporter.set_resource(resource);
     }
 }
 
-/// Whether a log line stays: those of the SDK and of its retries, one or more for each failed export, do not.
-pub(super) fn is_told(line: &Metadata<'_>) -> bool {
-    line.name() != "BatchSpanProcessor.ExportError" && !line.name().starts_with("Export.Failed.")
+/// Whether an event of the OpenTelemetry crates repeats, for every batch, what is said here once.
+pub(super) fn repeats(target: &str, name: &str) -> bool {
+    target.starts_with("opentelemetry")
+        && (name.starts_with("Export.Failed")
+            || name.ends_with(".ExportFailed")
+            || name.starts_with("BatchSpanProcessor.Span")
+            || name.starts_with("BatchSpanProcessor.OnEnd")
+            || name.starts_with("BatchSpanProcessor.Shutdown"))
 }

@@ -1,9 +1,11 @@
 //! Traces, metrics and logs.
 //!
 //! Promises the names of `observability/catalog.yaml`, no label that grows with SKUs, and a flush that is bounded even if
-//! the collector is down. Does not promise that a span arrives: a full queue drops.
+//! the collector is down. Does not promise that a span arrives: a full queue drops, and counts what it drops.
 
+mod counts;
 mod export;
+mod keep;
 mod metrics;
 mod names;
 mod observer;

@@ -78,6 +78,11 @@ pub(super) const POOL: MetricName =
     gauge("db.pool.connections", "{connection}", "connections to the database, by state");
 pub(super) const SESSION_STATE: MetricName =
     gauge("zookeeper.session.state", "{session}", "1 for the state that the ZooKeeper session is in");
+pub(super) const SPANS: MetricName = counter(
+    "trace.spans",
+    "{span}",
+    "spans that were to be exported: how many were, how many were dropped, and why",
+);
 pub(super) const LIMIT_REQUESTS: MetricName =
     gauge("order.limit.requests", "{request}", "limit of requests in flight");
 pub(super) const LIMIT_CONNECTIONS: MetricName =
@@ -105,6 +110,7 @@ pub const METRICS: &[MetricName] = &[
     IN_FLIGHT,
     POOL,
     SESSION_STATE,
+    SPANS,
     LIMIT_REQUESTS,
     LIMIT_CONNECTIONS,
     LIMIT_LOCK_WAIT,

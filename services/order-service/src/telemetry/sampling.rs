@@ -1,10 +1,15 @@
 //! What is sampled, by the standard `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`.
 //!
-//! Promises that a value which is not understood is refused at start.
+//! Promises that a value which is not understood is refused at start, and that what is not sampled is recorded all the
+//! same: whether it is thrown away is decided when it is over (`keep`).
 
 use std::collections::BTreeMap;
 
-use opentelemetry_sdk::trace::Sampler;
+use opentelemetry::{
+    Context, KeyValue,
+    trace::{Link, SpanKind, TraceId},
+};
+use opentelemetry_sdk::trace::{Sampler, SamplingDecision, SamplingResult, ShouldSample};
 
 use super::TelemetryError;
 
@@ -38,6 +43,28 @@ pub(super) fn sampler(vars: &BTreeMap<String, String>) -> Result<Sampler, Teleme
                 "must be always_on, always_off, traceidratio or one of them with parentbased_ before it, not {other:?}"
             ),
         )),
+    }
+}
+
+/// A sampler that drops nothing: what it does not sample is recorded.
+#[derive(Debug, Clone)]
+pub(super) struct RecordAll(pub(super) Sampler);
+
+impl ShouldSample for RecordAll {
+    fn should_sample(
+        &self,
+        parent: Option<&Context>,
+        trace: TraceId,
+        name: &str,
+        kind: &SpanKind,
+        attributes: &[KeyValue],
+        links: &[Link],
+    ) -> SamplingResult {
+        let mut result = self.0.should_sample(parent, trace, name, kind, attributes, links);
+        if result.decision == SamplingDecision::Drop {
+            result.decision = SamplingDecision::RecordOnly;
+        }
+        result
     }
 }
 

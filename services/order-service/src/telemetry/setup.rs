@@ -1,6 +1,6 @@
 //! Starts and stops tracing, metrics and logs for the process.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use opentelemetry::{
     KeyValue, global,
@@ -9,7 +9,10 @@ use opentelemetry::{
 };
 use opentelemetry_otlp::SpanExporter;
 use opentelemetry_sdk::{
-    Resource, metrics::SdkMeterProvider, propagation::TraceContextPropagator, trace::SdkTracerProvider,
+    Resource,
+    metrics::SdkMeterProvider,
+    propagation::TraceContextPropagator,
+    trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider},
 };
 use prometheus::{Registry, TextEncoder};
 use tracing_subscriber::{
@@ -20,17 +23,22 @@ use tracing_subscriber::{
 };
 
 use super::{
-    export::{SaidOnce, is_told},
-    sampling::sampler,
+    counts::Counts,
+    export::{Counting, repeats},
+    keep::Keeper,
+    sampling::{RecordAll, sampler},
 };
 
 const SCOPE: &str = "order-service";
+/// The standard's default of `OTEL_BSP_MAX_QUEUE_SIZE`.
+const QUEUE_MAX: usize = 2048;
 
 /// The process's telemetry.
 pub struct Telemetry {
     tracers: SdkTracerProvider,
     meters: SdkMeterProvider,
     registry: Registry,
+    counts: Arc<Counts>,
 }
 
 /// Telemetry could not be started.
@@ -83,12 +91,19 @@ impl Telemetry {
         };
         let resource = resource(vars, instance);
         let exported = traces_are_exported(vars)?;
-        let mut tracers =
-            SdkTracerProvider::builder().with_resource(resource.clone()).with_sampler(sampler(vars)?);
-        if exported {
-            tracers =
-                tracers.with_batch_exporter(SaidOnce::new(SpanExporter::builder().with_tonic().build()?));
-        }
+        let sampler = sampler(vars)?;
+        let queue_max = queue_max(vars)?;
+        let counts = Arc::new(Counts::new(queue_max));
+        let tracers = SdkTracerProvider::builder().with_resource(resource.clone());
+        let tracers = if exported {
+            let counting = Counting::new(SpanExporter::builder().with_tonic().build()?, Arc::clone(&counts));
+            let batches = BatchConfigBuilder::default().with_max_queue_size(queue_max).build();
+            let processor = BatchSpanProcessor::builder(counting).with_batch_config(batches).build();
+            let processor = Keeper::new(processor, Arc::clone(&counts));
+            tracers.with_sampler(RecordAll(sampler)).with_span_processor(processor)
+        } else {
+            tracers.with_sampler(sampler)
+        };
         let tracers = tracers.build();
         let registry = Registry::new();
         let reader = opentelemetry_prometheus::exporter()
@@ -103,6 +118,7 @@ impl Telemetry {
         let spans = Targets::new()
             .with_target("order_service", tracing::Level::INFO)
             .with_target("zk_locks", tracing::Level::DEBUG);
+        let once = filter_fn(|metadata| !repeats(metadata.target(), metadata.name()));
         tracing_subscriber::registry()
             .with(tracing_opentelemetry::layer().with_tracer(tracers.tracer(SCOPE)).with_filter(spans))
             .with(
@@ -111,13 +127,15 @@ impl Telemetry {
                     .flatten_event(true)
                     .with_span_list(false)
                     .with_writer(std::io::stderr)
-                    .with_filter(filter.and(filter_fn(is_told))),
+                    .with_filter(filter.and(once)),
             )
             .try_init()?;
         if !exported {
             tracing::info!("traces are not exported: OTEL_EXPORTER_OTLP_ENDPOINT is not set");
         }
-        Ok(Self { tracers, meters, registry })
+        let telemetry = Self { tracers, meters, registry, counts };
+        Counts::observe(Arc::clone(&telemetry.counts), &telemetry.meter());
+        Ok(telemetry)
     }
 
     /// Makes instruments.
@@ -133,7 +151,11 @@ impl Telemetry {
     /// Sends what is queued, within the bound; blocks.
     pub fn shut_down(self, within: Duration) {
         if let Err(error) = self.tracers.shutdown_with_timeout(within) {
-            tracing::warn!(%error, "spans may be lost: the collector did not take them in time");
+            tracing::debug!(%error, "the collector did not take the last spans in time");
+        }
+        let dropped = self.counts.dropped();
+        if dropped > 0 {
+            tracing::warn!(dropped, "spans were dropped since the start");
         }
         if let Err(error) = self.meters.shutdown() {
             tracing::debug!(%error, "the metrics did not shut down cleanly");
@@ -181,6 +203,18 @@ fn traces_are_exported(vars: &BTreeMap<String, String>) -> Result<bool, Telemetr
             format!(
                 "must be grpc, not {other:?}: this program speaks OTLP over gRPC alone (port 4317 by custom)"
             ),
+        )),
+    }
+}
+
+fn queue_max(vars: &BTreeMap<String, String>) -> Result<usize, TelemetryError> {
+    const NAME: &str = "OTEL_BSP_MAX_QUEUE_SIZE";
+    let Some(text) = vars.get(NAME).filter(|text| !text.is_empty()) else { return Ok(QUEUE_MAX) };
+    match text.parse() {
+        Ok(number) if (1..=1_000_000).contains(&number) => Ok(number),
+        _ => Err(TelemetryError::setting(
+            NAME,
+            format!("must be a whole number from 1 to 1000000, not {text:?}"),
         )),
     }
 }

@@ -1,6 +1,7 @@
 //! What the service tells: spans to a real OTLP receiver in this process, metrics at `/metrics`, logs.
 
 mod collector;
+mod kept;
 mod receiver;
 mod story;
 
@@ -9,11 +10,10 @@ use std::{collections::BTreeSet, time::Duration};
 use futures::future::join_all;
 use order_service::telemetry::METRICS;
 use serde_json::json;
-use stack::Exit;
 use tokio::io::AsyncWriteExt;
 
 use self::receiver::{Receiver, Seen};
-use crate::support::{Client, PATIENCE, World, clients, order_body, until};
+use crate::support::{PATIENCE, World, clients, order_body, until};
 
 async fn traced(world: &World, receiver: &Receiver, replicas: usize, env: &[(&str, &str)]) -> stack::Fleet {
     let more = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>();
@@ -78,60 +78,6 @@ async fn the_root_span_of_a_request_without_its_client_exists_and_says_so() {
     assert_eq!(world.scalar("SELECT count(*) FROM orders").await, 2);
 }
 
-/// A collector that is not there delays nothing and keeps nobody from stopping.
-#[tokio::test]
-async fn without_its_collector_it_serves_says_so_once_and_stops() {
-    let world = World::new().await;
-    let port = stack::ports::free(1).expect("a port")[0];
-    let dead = format!("http://127.0.0.1:{port}");
-    let env = [("OTEL_EXPORTER_OTLP_ENDPOINT", dead.as_str()), ("OTEL_BSP_SCHEDULE_DELAY", "50")];
-    let (child, url) = world.process("1", &env).await;
-    let client = Client::new(&url);
-    until("it is ready", || client.is_ready()).await;
-    client.set("a", 1000).await;
-    let said = |what: &'static str| {
-        let log = child.log_tail(1000);
-        log.lines().filter(|line| line.contains(what)).count()
-    };
-    until("it says that the collector is away", || async {
-        assert_eq!(client.order(&[("a", 1)], None).await.status, 201);
-        said("does not take spans") > 0
-    })
-    .await;
-    // More exports fail, each a batch of its own.
-    for _ in 0..10 {
-        assert_eq!(client.order(&[("a", 1)], None).await.status, 201);
-        tokio::time::sleep(Duration::from_millis(60)).await;
-    }
-    let receiver = Receiver::at(port);
-    until("it says that the collector is back", || async {
-        assert_eq!(client.order(&[("a", 1)], None).await.status, 201);
-        said("takes spans again") > 0
-    })
-    .await;
-    until("spans arrive", || async { receiver.spans().all().next().is_some() }).await;
-    assert_eq!((said("does not take spans"), said("takes spans again")), (1, 1));
-    assert_eq!((said("ExportError"), said("Export.Failed")), (0, 0), "{}", child.log_tail(50));
-    child.terminate();
-    assert_eq!(child.wait_exit(PATIENCE).await, Some(Exit::Code(0)), "{}", child.log_tail(20));
-}
-
-/// Spans that nobody takes do not keep it from stopping.
-#[tokio::test]
-async fn without_its_collector_it_serves_and_stops() {
-    let world = World::new().await;
-    let dead = format!("http://127.0.0.1:{}", stack::ports::free(1).expect("a port")[0]);
-    let (child, url) = world.process("1", &[("OTEL_EXPORTER_OTLP_ENDPOINT", &dead)]).await;
-    let client = Client::new(&url);
-    until("it is ready", || client.is_ready()).await;
-    client.set("a", 10).await;
-    assert_eq!(client.order(&[("a", 1)], None).await.status, 201);
-    let asked = std::time::Instant::now();
-    child.terminate();
-    assert_eq!(child.wait_exit(PATIENCE).await, Some(Exit::Code(0)), "{}", child.log_tail(20));
-    assert!(asked.elapsed() < Duration::from_secs(6), "{:?}", asked.elapsed());
-}
-
 /// As Prometheus spells it.
 fn prometheus_name(name: &str, unit: &str, kind: &str) -> String {
     let unit = match unit {
@@ -183,6 +129,7 @@ async fn the_metrics_have_the_names_of_the_catalog_and_no_label_per_sku() {
         "order_fenced_writes_total{reason=\"overtaken\"} 0",
         "lock_lost_total{reason=\"lease-run-out\",recipe=\"fair\"} 0",
         "lock_release_pending_total 0",
+        "trace_spans_total{outcome=\"queue-full\"} 0",
         "zookeeper_session_state{state=\"connected\"} 1",
         "lock_held{recipe=\"fair\"} 0",
         "lock_waiting{recipe=\"fair\"} 0",

@@ -13,6 +13,7 @@ use opentelemetry_proto::tonic::{
     common::v1::{KeyValue, any_value::Value},
     trace::v1::span as proto,
 };
+use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 use tonic::{Request, Response, Status, transport::server::TcpIncoming};
 
 const ERROR: i32 = 2;
@@ -76,6 +77,8 @@ type Spans = Arc<Mutex<Vec<Span>>>;
 pub(super) struct Receiver {
     port: u16,
     spans: Spans,
+    /// Exports wait until they may read.
+    gate: Arc<RwLock<()>>,
 }
 
 impl Receiver {
@@ -88,10 +91,16 @@ impl Receiver {
         let incoming = TcpIncoming::bind(([127, 0, 0, 1], port).into()).expect("a port");
         let port = incoming.local_addr().expect("an address").port();
         let spans = Spans::default();
-        let service = TraceServiceServer::new(Collector(Arc::clone(&spans)));
+        let gate = Arc::default();
+        let service = TraceServiceServer::new(Collector(Arc::clone(&spans), Arc::clone(&gate)));
         let server = tonic::transport::Server::builder().add_service(service);
         drop(tokio::spawn(server.serve_with_incoming(incoming)));
-        Self { port, spans }
+        Self { port, spans, gate }
+    }
+
+    /// No export is answered for as long as the returned value lives.
+    pub(super) async fn stall(&self) -> OwnedRwLockWriteGuard<()> {
+        Arc::clone(&self.gate).write_owned().await
     }
 
     pub(super) fn endpoint(&self) -> String {
@@ -145,7 +154,7 @@ impl Seen {
     }
 }
 
-struct Collector(Spans);
+struct Collector(Spans, Arc<RwLock<()>>);
 
 #[tonic::async_trait]
 impl TraceService for Collector {
@@ -153,6 +162,7 @@ impl TraceService for Collector {
         &self,
         request: Request<ExportTraceServiceRequest>,
     ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        drop(self.1.read().await);
         let mut spans = self.0.lock().expect("no panic");
         for resource in request.into_inner().resource_spans {
             let of_resource = attributes(resource.resource.map(|r| r.attributes).unwrap_or_default());
