@@ -171,3 +171,93 @@ fn sampled(mut span: SpanData) -> SpanData {
     );
     span
 }
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::trace::{TraceContextExt, Tracer, TracerProvider};
+    use opentelemetry_sdk::trace::{Sampler, SdkTracer, SdkTracerProvider};
+
+    use super::*;
+    use crate::telemetry::sampling::RecordAll;
+
+    /// What is behind the keeper: remembers the names of what comes through.
+    #[derive(Debug, Clone, Default)]
+    struct Sent(Arc<Mutex<Vec<String>>>);
+
+    impl Sent {
+        fn names(&self) -> Vec<String> {
+            self.0.lock().unwrap().clone()
+        }
+    }
+
+    impl SpanProcessor for Sent {
+        fn on_start(&self, _: &mut Span, _: &Context) {}
+
+        fn on_end(&self, span: SpanData) {
+            assert!(span.span_context.is_sampled(), "else the exporter would not take it");
+            self.0.lock().unwrap().push(span.name.into_owned());
+        }
+
+        fn force_flush(&self) -> OTelSdkResult {
+            Ok(())
+        }
+
+        fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+            Ok(())
+        }
+    }
+
+    /// A tracer that samples nothing.
+    fn nothing_sampled() -> (SdkTracer, Sent, Arc<Counts>) {
+        let (sent, counts) = (Sent::default(), Arc::new(Counts::new(usize::MAX)));
+        let provider = SdkTracerProvider::builder()
+            .with_sampler(RecordAll(Sampler::AlwaysOff))
+            .with_span_processor(Keeper::new(sent.clone(), Arc::clone(&counts)))
+            .build();
+        (provider.tracer("test"), sent, counts)
+    }
+
+    fn child(tracer: &SdkTracer, name: &'static str, parent: &Context) -> Context {
+        Context::new().with_span(tracer.start_with_context(name, parent))
+    }
+
+    #[test]
+    fn an_error_keeps_what_ended_before_it_and_what_begins_after_the_last() {
+        let (tracer, sent, _) = nothing_sampled();
+        let root = child(&tracer, "root", &Context::new());
+        child(&tracer, "before", &root).span().end();
+        assert!(sent.names().is_empty(), "nothing is decided yet");
+        let wrong = child(&tracer, "wrong", &root);
+        wrong.span().set_status(Status::error("broken"));
+        wrong.span().end();
+        assert_eq!(sent.names(), ["before", "wrong"]);
+        root.span().end();
+        child(&tracer, "after", &root).span().end();
+        assert_eq!(sent.names(), ["before", "wrong", "root", "after"]);
+    }
+
+    #[test]
+    fn what_went_well_is_thrown_away_and_needs_no_room() {
+        let (tracer, sent, counts) = nothing_sampled();
+        for _ in 0..BUFFER_MAX {
+            let root = child(&tracer, "root", &Context::new());
+            child(&tracer, "child", &root).span().end();
+            root.span().end();
+        }
+        assert!(sent.names().is_empty());
+        assert_eq!(counts.dropped(), 0, "thrown away on purpose, not dropped");
+    }
+
+    #[test]
+    fn one_too_many_to_be_held_back_is_counted() {
+        let (tracer, sent, counts) = nothing_sampled();
+        let root = child(&tracer, "root", &Context::new());
+        for _ in 0..=BUFFER_MAX {
+            child(&tracer, "child", &root).span().end();
+        }
+        assert_eq!(counts.of(Fate::BufferFull), 1);
+        root.span().set_status(Status::error("broken"));
+        root.span().end();
+        assert_eq!(sent.names().len(), BUFFER_MAX + 1, "the root, too");
+    }
+}
