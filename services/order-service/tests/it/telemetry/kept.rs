@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::{receiver::Receiver, traced};
 use crate::support::{PATIENCE, World, clients, until};
 
-const NONE: [(&str, &str); 2] =
+/// Samples nothing.
+pub(super) const NONE: [(&str, &str); 2] =
     [("OTEL_TRACES_SAMPLER", "parentbased_traceidratio"), ("OTEL_TRACES_SAMPLER_ARG", "0")];
 
 /// With a ratio of nought a fenced write is there whole, with both tokens, and an accepted order is not.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use stack::{Cut, Proxy};
 
-use super::{receiver::Receiver, traced};
+use super::{kept::NONE, receiver::Receiver, traced};
 use crate::support::{PATIENCE, World, clients, order_body, until, until_held};
 
 const SERVER: i32 = 2;
@@ -161,12 +161,12 @@ async fn a_connection_that_breaks_shows_where_it_was_held_and_where_it_was_waite
     assert_eq!(told, BTreeSet::from(["order.place", "lock.acquire"]));
 }
 
-/// A lost lock is an event of the order that held it, and the order is an error.
+/// A lost lock is an event of the order that held it, and the order is an error: kept, though nothing is sampled.
 #[tokio::test]
 async fn a_lost_session_is_an_event_with_its_reason() {
     let world = World::new().await;
     let receiver = Receiver::start();
-    let fleet = traced(&world, &receiver, 1, &[]).await;
+    let fleet = traced(&world, &receiver, 1, &NONE).await;
     let client = &clients(&fleet)[0];
     client.set("a", 10).await;
     client.set_work(4000).await;
