@@ -1,5 +1,6 @@
 //! What the service tells: spans to a real OTLP receiver in this process, metrics at `/metrics`, logs.
 
+mod catalog;
 mod collector;
 mod kept;
 mod receiver;

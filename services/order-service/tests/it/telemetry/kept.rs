@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{receiver::Receiver, traced};
+use super::{catalog, receiver::Receiver, traced};
 use crate::support::{PATIENCE, World, clients, until};
 
 /// Samples nothing.
@@ -28,6 +28,7 @@ async fn a_trace_with_an_error_is_kept_whole_whatever_the_ratio() {
         .await;
     fleet.stop(PATIENCE).await;
     let spans = receiver.spans();
+    catalog::agrees(&spans);
     let traces: BTreeSet<&str> = spans.all().map(|span| span.trace.as_str()).collect();
     assert_eq!(traces, BTreeSet::from([fenced.json["trace_id"].as_str().expect("a trace id")]));
     let mut names: Vec<&str> = spans.all().map(|span| span.name.as_str()).collect();

@@ -17,6 +17,9 @@ use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 use tonic::{Request, Response, Status, transport::server::TcpIncoming};
 
 const ERROR: i32 = 2;
+/// Kinds of spans.
+pub(super) const SERVER: i32 = 2;
+pub(super) const CLIENT: i32 = 3;
 
 /// A span as it arrived.
 #[derive(Debug, Clone)]
@@ -52,6 +55,10 @@ pub(super) struct Event {
 }
 
 impl Event {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.attributes.keys().map(String::as_str)
+    }
+
     /// As text; empty if there is none.
     pub(super) fn attribute(&self, name: &str) -> String {
         self.attributes.get(name).cloned().unwrap_or_default()
@@ -59,6 +66,10 @@ impl Event {
 }
 
 impl Span {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.attributes.keys().map(String::as_str)
+    }
+
     /// The first event whose name begins so.
     pub(super) fn event(&self, name: &str) -> &Event {
         let found = self.events.iter().find(|event| event.name.starts_with(name));

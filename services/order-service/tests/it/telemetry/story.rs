@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use stack::{Cut, Proxy};
 
-use super::{kept::NONE, receiver::Receiver, traced};
+use super::{
+    catalog,
+    kept::NONE,
+    receiver::{CLIENT, Receiver, SERVER},
+    traced,
+};
 use crate::support::{PATIENCE, World, clients, order_body, until, until_held};
-
-const SERVER: i32 = 2;
-const CLIENT: i32 = 3;
 
 /// Under contention: the chain of an order, links between waiters and blockers, the commit before the release; and all
 /// of it was flushed by SIGTERM.
@@ -34,6 +36,7 @@ async fn the_spans_of_orders_that_wait_for_one_another() {
         assert!(exit.success(), "{name}: {exit}");
     }
     let spans = receiver.spans();
+    catalog::agrees(&spans);
     let mut queued = 0;
     // Who held, in the order of their tokens.
     let mut holders: Vec<(i64, String)> = Vec::new();
@@ -151,6 +154,7 @@ async fn a_connection_that_breaks_shows_where_it_was_held_and_where_it_was_waite
     }
     fleet.stop(PATIENCE).await;
     let spans = receiver.spans();
+    catalog::agrees(&spans);
     let mut told = BTreeSet::new();
     for span in spans.all().filter(|span| span.events.iter().any(|event| event.name == "suspended")) {
         assert!(span.event("suspended").attribute("session").starts_with("0x"), "{span:?}");
@@ -178,6 +182,7 @@ async fn a_lost_session_is_an_event_with_its_reason() {
     assert_eq!(order.code(), "lock-lost", "{order:?}");
     fleet.stop(PATIENCE).await;
     let spans = receiver.spans();
+    catalog::agrees(&spans);
     let trace = spans.trace(order.json["trace_id"].as_str().expect("a trace id"));
     let place = trace.one("order.place");
     let (event, acquire) = (place.event("lock lost"), trace.one("lock.acquire"));
@@ -213,6 +218,7 @@ async fn a_lost_place_in_the_queue_is_an_error_of_that_wait() {
     assert_eq!(waiter.status, 201, "{waiter:?}");
     fleet.stop(PATIENCE).await;
     let spans = receiver.spans();
+    catalog::agrees(&spans);
     let trace = spans.trace(waiter.json["trace_id"].as_str().expect("a trace id"));
     let mut waits: Vec<_> = trace.named("lock.acquire").collect();
     waits.sort_by_key(|span| span.start);
@@ -240,6 +246,7 @@ async fn what_a_refused_order_and_a_refused_statement_say() {
     open.rollback().await.expect("rolled back");
     fleet.stop(PATIENCE).await;
     let spans = receiver.spans();
+    catalog::agrees(&spans);
     let trace = spans.trace(sold_out.json["trace_id"].as_str().expect("a trace id"));
     let deduct = trace.one("stock.deduct");
     assert_eq!(deduct.attribute("stock.outcome"), "out-of-stock");
