@@ -2,39 +2,9 @@
 
 use std::time::Duration;
 
-use rand::RngExt as _;
-use tokio::task::JoinSet;
 use zk_locks::Acquire;
 
 use crate::support::{EXCLUSIVE, FAIR, Place, SOON, lock, soon};
-
-/// Cases 14 and 20: cancelled, and yet a node or a lock.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn acquires_dropped_at_random_times_leave_no_node() {
-    for role in EXCLUSIVE {
-        let place = Place::new().await;
-        let sessions = [place.session("a").await, place.session("b").await];
-        let mut contenders = JoinSet::new();
-        for turn in 0..40 {
-            let lock = lock(&sessions[turn % 2], role);
-            contenders.spawn(async move {
-                for _ in 0..12 {
-                    let patience = Duration::from_micros(rand::rng().random_range(0..12_000));
-                    // Dropped by the timer, not by the deadline.
-                    match tokio::time::timeout(patience, lock.acquire(soon())).await {
-                        Ok(guard) => drop(guard.unwrap()),
-                        Err(_) => tokio::task::yield_now().await,
-                    }
-                }
-            });
-        }
-        while let Some(contender) = contenders.join_next().await {
-            contender.unwrap();
-        }
-        place.is_empty_within(Duration::from_secs(2)).await;
-        lock(&sessions[0], role).acquire(soon()).await.unwrap().release().await.unwrap();
-    }
-}
 
 #[tokio::test]
 async fn a_waiter_that_is_dropped_lets_those_behind_pass() {
