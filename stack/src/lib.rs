@@ -1,12 +1,15 @@
 //! Real servers for tests and for the lab: PostgreSQL, a ZooKeeper ensemble and fleets of order-service,
 //! as private processes on free loopback ports, with everything they write under one run folder.
 //!
+//! Or a Docker Compose project that runs already, through its engine: [`ComposeProject`].
+//!
 //! Promised: a child never outlives this process, not even when it gets SIGKILL; a child that dies unasked is
 //! noticed and reported with its status and the end of its log; stopping is bounded.
 //! Not promised: anything about other machines or other users' servers; nothing here listens beyond 127.0.0.1.
 
 mod ask;
 mod child;
+mod compose;
 mod fleet;
 pub mod ports;
 mod postgres;
@@ -24,6 +27,7 @@ mod zookeeper;
 
 pub use ask::AskError;
 pub use child::{Child, Exit};
+pub use compose::{ComposeProject, Container, EngineError, Undo};
 pub use fleet::{Fleet, FleetConfig, Replica};
 pub use postgres::Postgres;
 pub use programs::Missing;
