@@ -12,5 +12,6 @@ pub mod limits;
 pub mod progress;
 pub mod report;
 pub mod run;
+pub mod site;
 pub mod supervisor;
 pub mod verdict;

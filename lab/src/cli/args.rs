@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lab::experiments::{Faults, MODES, WRITERS};
+use lab::experiments::{FaultKind, Faults, MODES, WRITERS};
 
 const EXIT_CODES: &str = "\
 Exit status: 0 valid (or done), 1 invalid, 2 unknown: the load or the fault did not really happen,
@@ -18,6 +18,8 @@ Examples:
   lockstock run oversell --writer plain --fault freeze-holder
                                                       the danger: a lock without a fence
   lockstock run oversell --fault expire-holder        the cure under fire
+  lockstock run oversell --stack compose --fault cut-server
+                                                      against the compose stack, broken through its engine
   lockstock audit                                     judge the running stack
   lockstock down";
 
@@ -46,7 +48,7 @@ pub(crate) enum Command {
     Down(HomeArgs),
     /// What runs and where
     Status(HomeArgs),
-    /// One experiment on a private stack
+    /// One experiment, on a private stack or one that runs
     #[command(subcommand, after_help = EXIT_CODES)]
     Run(RunCommand),
     /// Judge a system from its database, its ZooKeeper and, if given, the clients' own history
@@ -144,8 +146,26 @@ pub(crate) const FAULTS_TOKEN_VARIABLE: &str = "LOCKSTOCK_FAULTS_TOKEN";
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunCommand {
     /// Far more demand than stock on one SKU: a burst until sold out
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = format!("Faults:\n{}\n\n{EXIT_CODES}", faults_help()))]
     Oversell(OversellArgs),
+}
+
+/// Every fault and what it does.
+fn faults_help() -> String {
+    let line = |kind: FaultKind| {
+        let only = if kind.needs_compose() { " (--stack compose)" } else { "" };
+        format!("  {:<16} {}{only}", kind.name(), kind.about())
+    };
+    FaultKind::all().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Which stack that runs already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunningStack {
+    /// A Docker Compose project on this host, broken through its engine
+    Compose,
+    /// The one whose network this is: what `docker compose run loadtest` uses
+    Inside,
 }
 
 /// The verdict to expect of the audit.
@@ -159,6 +179,13 @@ pub(crate) enum Expect {
 
 #[derive(Debug, Args)]
 pub(crate) struct OversellArgs {
+    /// A stack that runs, instead of a private one; how its replicas are set is its own affair
+    #[arg(long, env = "LOCKSTOCK_STACK", conflicts_with_all =
+          ["mode", "writer", "replicas", "work_ms", "session_timeout_ms", "keep_data"])]
+    pub(crate) stack: Option<RunningStack>,
+    /// The compose project
+    #[arg(long, value_name = "NAME", default_value = "lockstock")]
+    pub(crate) project: String,
     #[command(flatten)]
     pub(crate) service: ServiceArgs,
     /// Clients at once
@@ -167,10 +194,11 @@ pub(crate) struct OversellArgs {
     /// Units at the start; enough for the faults when not given
     #[arg(long, value_parser = clap::value_parser!(i64).range(1..=1_000_000))]
     pub(crate) stock: Option<i64>,
-    /// Bound on the load in seconds; it ends earlier when sold out
-    #[arg(long, value_name = "S", default_value_t = 90, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub(crate) duration: u64,
-    /// none, expire-holder, freeze-holder, or both joined by `+`
+    /// Bound on the load in seconds; it ends earlier when sold out. Enough for the faults when not given: 90 on a private
+    /// stack, 60 and 60 more for each fault on one that runs
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) duration: Option<u64>,
+    /// none, or faults joined by `+`; they are listed below
     #[arg(long, default_value = "none")]
     pub(crate) fault: Faults,
     /// Repeats the choices of an earlier run; chosen by chance when not given

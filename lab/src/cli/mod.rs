@@ -6,6 +6,7 @@ mod demo;
 mod down;
 mod fences;
 mod locks;
+mod on_site;
 mod outcome;
 mod run;
 mod series;

@@ -53,16 +53,22 @@ pub(crate) async fn conduct(context: &Context, series: Series) -> Outcome {
 }
 
 fn finish(context: &Context, report: &Report, folder: &Path, keep_data: bool) -> Outcome {
-    let paths = report::write(folder, report)?;
     if report.verdict == Verdict::Valid && !keep_data {
         remove_data(folder)?;
     }
+    publish(context, report, folder)
+}
+
+/// Writes the report, and says it.
+pub(super) fn publish(context: &Context, report: &Report, folder: &Path) -> Outcome {
+    let paths = report::write(folder, report)?;
     context.result(report, || {
-        let reasons: Vec<String> = report.runs.iter().flat_map(reasons).collect();
+        let mut lines: Vec<String> = report.runs.iter().flat_map(reasons).collect();
+        lines.extend(report.runs.iter().filter_map(|run| Some(run.links.as_ref()?.text())));
         format!(
             "\n{}\n\n{}\nverdict {}, seed {}\nreport  {}\n        {}",
             table::runs(&report.runs),
-            reasons.join("\n"),
+            lines.join("\n"),
             report.verdict,
             report.seed,
             paths.json.display(),

@@ -2,22 +2,36 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
-/// A fault that strikes whoever holds the lock.
+/// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// The holder's ZooKeeper session is ended for real, at the server, while it holds.
     ExpireHolder,
-    /// The holder's process is stopped (SIGSTOP) for longer than its session, then goes on as if nothing had been.
+    /// The holder's process is stopped for longer than its session, then goes on as if nothing had been.
     FreezeHolder,
+    /// The holder's process is killed, and started again.
+    KillHolder,
+    /// The holder is cut off its network, from ZooKeeper and all others, for longer than its session.
+    CutHolder,
+    /// The leader of the ensemble is killed, and started again.
+    KillLeader,
+    /// A ZooKeeper server is cut off its peers while it still serves clients.
+    CutServer,
+    /// The database is restarted.
+    RestartPostgres,
+    /// Each replica is restarted, one after the other.
+    RollingRestart,
 }
 
 struct Row {
     kind: FaultKind,
     name: &'static str,
     about: &'static str,
-    required: usize,
+    /// Confirmed strikes that a run on a private stack needs; none where it can only strike a compose stack.
+    required: Option<usize>,
     /// Units that are sold while one strike is made, a missed moment or two included.
     units_each: i64,
 }
@@ -25,30 +39,50 @@ struct Row {
 /// Units that are sold before the first strike and after the last one.
 const UNITS_BESIDE: i64 = 100;
 
+/// Units that last while one fault of a compose stack strikes, if its replicas work without a slow part, as they do
+/// unless they are told otherwise: for how long at what pace nobody knows before.
+const UNITS_EACH_FAST: i64 = 3000;
+
+/// How long such a fault lasts, from the first moment that is missed until all is well again.
+const STRIKE: Duration = Duration::from_secs(15);
+
+const fn compose(kind: FaultKind, name: &'static str, about: &'static str) -> Row {
+    Row { kind, name, about, required: None, units_each: UNITS_EACH_FAST }
+}
+
 /// All faults there are.
-const TABLE: [Row; 2] = [
+const TABLE: [Row; 8] = [
     Row {
         kind: FaultKind::ExpireHolder,
         name: "expire-holder",
         about: "end the ZooKeeper session of whoever holds the lock",
-        required: 5,
+        required: Some(5),
         units_each: 25,
     },
     Row {
         kind: FaultKind::FreezeHolder,
         name: "freeze-holder",
-        about: "SIGSTOP whoever holds the lock for longer than its session",
-        required: 1,
+        about: "stop whoever holds the lock for longer than its session",
+        required: Some(1),
         units_each: 60,
     },
+    compose(FaultKind::KillHolder, "kill-holder", "kill the replica that holds the lock"),
+    compose(FaultKind::CutHolder, "cut-holder", "cut whoever holds the lock off its network"),
+    compose(FaultKind::KillLeader, "kill-leader", "kill the leader of the ensemble"),
+    compose(
+        FaultKind::CutServer,
+        "cut-server",
+        "cut a ZooKeeper server off its peers; it still serves clients",
+    ),
+    compose(FaultKind::RestartPostgres, "restart-postgres", "restart the database"),
+    compose(FaultKind::RollingRestart, "rolling-restart", "restart each replica, one after the other"),
 ];
 
 impl FaultKind {
     fn row(self) -> &'static Row {
-        match self {
-            Self::ExpireHolder => &TABLE[0],
-            Self::FreezeHolder => &TABLE[1],
-        }
+        let found = TABLE.iter().find(|row| row.kind == self);
+        let Some(row) = found else { unreachable!("each kind has its row, as a test says") };
+        row
     }
 
     /// The name on the command line and in reports.
@@ -61,9 +95,14 @@ impl FaultKind {
         self.row().about
     }
 
-    /// How many confirmed strikes a run needs to have learned anything.
+    /// How many confirmed strikes a run on a private stack needs to have learned anything.
     pub fn required(self) -> usize {
-        self.row().required
+        self.row().required.unwrap_or(1)
+    }
+
+    /// Whether only a compose stack can be struck by it.
+    pub fn needs_compose(self) -> bool {
+        self.row().required.is_none()
     }
 
     /// All kinds.
@@ -110,6 +149,20 @@ impl Faults {
     /// Whether a kind is among them.
     pub fn includes(&self, kind: FaultKind) -> bool {
         self.steps.iter().any(|step| step.0 == kind)
+    }
+
+    /// The same, each once: what one run on a compose stack injects.
+    #[must_use]
+    pub fn each_once(&self) -> Self {
+        let kinds = FaultKind::all().filter(|kind| self.includes(*kind));
+        Self { steps: kinds.map(|kind| (kind, 1)).collect() }
+    }
+
+    /// Units that last until all have struck on a compose stack, whose critical sections last as long as `work` at least.
+    pub fn stock_on_compose(&self, work: Duration) -> i64 {
+        let at_most = STRIKE.as_millis().checked_div(work.as_millis());
+        let each = at_most.map_or(UNITS_EACH_FAST, |units| i64::try_from(units).unwrap_or(UNITS_EACH_FAST));
+        UNITS_BESIDE + each.min(UNITS_EACH_FAST) * i64::try_from(self.steps.len()).unwrap_or(i64::MAX)
     }
 
     /// Units that last until all have struck, at the pace of one hot SKU.
@@ -159,7 +212,7 @@ impl FromStr for Faults {
                 kinds.push(kind);
             }
         }
-        if kinds.len() == TABLE.len() {
+        if kinds.len() == 2 && kinds.iter().all(|kind| !kind.needs_compose()) {
             return Ok(Self::demo());
         }
         Ok(Self { steps: kinds.into_iter().map(|kind| (kind, kind.required())).collect() })
@@ -168,11 +221,19 @@ impl FromStr for Faults {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::{FaultKind, Faults};
 
     #[test]
     fn names_read_back() {
-        for text in ["none", "expire-holder", "freeze-holder", "expire-holder+freeze-holder"] {
+        for text in [
+            "none",
+            "expire-holder",
+            "freeze-holder",
+            "expire-holder+freeze-holder",
+            "kill-holder+cut-server",
+        ] {
             assert_eq!(text.parse::<Faults>().expect("known").to_string(), text);
         }
         let error = "melt-holder".parse::<Faults>().expect_err("unknown").to_string();
@@ -189,8 +250,27 @@ mod tests {
 
     #[test]
     fn each_row_is_found_by_its_kind() {
-        for kind in FaultKind::all() {
+        for kind in [
+            FaultKind::ExpireHolder,
+            FaultKind::FreezeHolder,
+            FaultKind::KillHolder,
+            FaultKind::CutHolder,
+            FaultKind::KillLeader,
+            FaultKind::CutServer,
+            FaultKind::RestartPostgres,
+            FaultKind::RollingRestart,
+        ] {
             assert_eq!(kind.row().kind, kind);
         }
+    }
+
+    #[test]
+    fn on_a_compose_stack_each_fault_strikes_once() {
+        let faults: Faults = "cut-server+expire-holder".parse().expect("known");
+        assert_eq!(faults.to_string(), "expire-holder+cut-server");
+        let once = faults.each_once();
+        assert_eq!(once.steps(), [(FaultKind::ExpireHolder, 1), (FaultKind::CutServer, 1)]);
+        assert_eq!(once.stock_on_compose(Duration::from_millis(50)), 700, "20 in a second, for 15 s each");
+        assert_eq!(once.stock_on_compose(Duration::ZERO), 6100);
     }
 }

@@ -4,6 +4,7 @@
 //! token's fate is read from the database and from ZooKeeper. A strike that missed its moment is recorded as missed
 //! and tried again. Nothing here judges the outcome; that is the audit's work.
 
+pub mod engine;
 mod evidence;
 mod expire_holder;
 mod freeze_holder;
@@ -81,6 +82,9 @@ pub enum StrikeError {
     /// ZooKeeper, the database or the replica could not be asked.
     #[error(transparent)]
     Scene(#[from] SceneError),
+    /// It takes a container engine, and there is none.
+    #[error("{0} can only strike a stack in containers")]
+    NeedsEngine(&'static str),
 }
 
 /// Strikes so far; kept outside of [`inject`] so that they survive its cancellation.
@@ -110,6 +114,7 @@ pub async fn inject(
             let strike = match kind {
                 FaultKind::ExpireHolder => expire_holder::strike(scene).await?,
                 FaultKind::FreezeHolder => freeze_holder::strike(scene).await?,
+                kind => return Err(StrikeError::NeedsEngine(kind.name())),
             };
             let enough = strike.wrote_late || !(scene.wants_late_write && *kind == FaultKind::FreezeHolder);
             confirmed += usize::from(strike.confirmed && enough);

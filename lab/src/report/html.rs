@@ -132,6 +132,7 @@ fn section(out: &mut String, run: &RunReport) -> Result<(), WriteError> {
         out.push_str(
             "<p class=\"muted\"><span class=\"key\" style=\"background:#d84315\"></span>session of the holder expired\
              <span class=\"key\" style=\"background:#8e24aa\"></span>holder frozen\
+             <span class=\"key\" style=\"background:#00838f\"></span>another fault\
              <span class=\"key\" style=\"background:#bdbdbd\"></span>tried, moment missed</p>",
         );
     }
@@ -142,7 +143,18 @@ fn section(out: &mut String, run: &RunReport) -> Result<(), WriteError> {
     lost_locks(out, run);
     fenced_writes(out, run);
     findings(out, run);
+    links(out, run);
     Ok(())
+}
+
+/// Where to look at it, as long as the stack keeps it.
+fn links(out: &mut String, run: &RunReport) {
+    let Some(links) = &run.links else { return };
+    out.push_str("<h3>In the stack's own pages</h3><ul>");
+    for (what, link) in links.each() {
+        push(out, format_args!("<li><a href=\"{}\">{what}</a></li>", text(link)));
+    }
+    out.push_str("</ul>");
 }
 
 fn figure(out: &mut String, run: &RunReport, title: &str, drawn: plots::Drawn) -> Result<(), WriteError> {

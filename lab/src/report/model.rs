@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::audit::AuditReport;
+use crate::site::Links;
 use crate::verdict::Verdict;
 
 /// A whole report: one document for one invocation.
@@ -107,6 +108,9 @@ pub struct RunReport {
     pub fenced_writes: Vec<FencedWrite>,
     /// What the plots show.
     pub series: Series,
+    /// Where to look at it, on a stack that has pages for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
 }
 
 impl RunReport {

@@ -16,6 +16,7 @@ const STOCK: RGBColor = RGBColor(0x1f, 0x5f, 0x99);
 const RATE: RGBColor = RGBColor(0x2e, 0x7d, 0x32);
 const WAIT: RGBColor = RGBColor(0x6a, 0x4c, 0x93);
 const FROZEN: RGBColor = RGBColor(0x8e, 0x24, 0xaa);
+const OTHER: RGBColor = RGBColor(0x00, 0x83, 0x8f);
 const EXPIRED: RGBColor = RGBColor(0xd8, 0x43, 0x15);
 const MISSED: RGBColor = RGBColor(0xbd, 0xbd, 0xbd);
 
@@ -102,7 +103,8 @@ fn marks<E>(faults: &[FaultRecord], mut line: impl FnMut(f64, ShapeStyle) -> Res
         let colour = match (fault.confirmed, fault.kind.as_str()) {
             (false, _) => MISSED,
             (true, "freeze-holder") => FROZEN,
-            (true, _) => EXPIRED,
+            (true, "expire-holder") => EXPIRED,
+            (true, _) => OTHER,
         };
         line(fault.at_s, colour.stroke_width(2))?;
     }

@@ -74,6 +74,7 @@ pub(crate) fn oversold() -> RunReport {
             accepted: vec![0.2, 0.4, 1.1, 2.9],
             lock_waits_ms: vec![],
         },
+        links: None,
     }
 }
 

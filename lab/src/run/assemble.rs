@@ -72,6 +72,7 @@ pub(super) fn report(material: Material<'_>) -> RunReport {
         lost_locks: facts.lost_locks,
         fenced_writes: facts.fenced_writes,
         series: facts.series,
+        links: None,
     }
 }
 

@@ -2,37 +2,26 @@
 
 use std::time::Duration;
 
-use rand::SeedableRng as _;
-use rand::rngs::StdRng;
 use sqlx::PgPool;
 use tokio::time::MissedTickBehavior;
 
 use super::RunError;
 use super::load::Load;
 use crate::experiments::{Experiment, HOT_SKU};
-use crate::faults::{self, Scene, StrikeError, Strikes};
+use crate::faults::StrikeError;
 use crate::progress::Progress;
 
 const TICK: Duration = Duration::from_secs(1);
 
-/// Waits for the load to end, striking meanwhile. Says why the faults were cut short, if they were.
+/// Waits for the load to end, while faults strike. Says why the faults were cut short, if they were.
 pub(super) async fn until_load_ends(
     load: &Load,
     experiment: &Experiment,
-    scene: Option<&Scene<'_>>,
-    strikes: &Strikes,
-    seed: u64,
+    injected: impl Future<Output = Result<(), StrikeError>>,
     watched: (&PgPool, &Progress),
 ) -> Result<Option<String>, RunError> {
     let ended = load.ended(experiment);
-    let injected = async {
-        match scene {
-            Some(scene) => {
-                faults::inject(scene, &experiment.faults, &mut StdRng::seed_from_u64(seed), strikes).await
-            }
-            None => Ok(()),
-        }
-    };
+    let watched = (watched.0, watched.1, load.begun_ms());
     tokio::pin!(ended, injected);
     let mut injection: Option<Result<(), StrikeError>> = None;
     let mut tick = tokio::time::interval(TICK);
@@ -58,12 +47,16 @@ pub(super) async fn until_load_ends(
     })
 }
 
-async fn say(experiment: &Experiment, (database, progress): (&PgPool, &Progress)) -> Result<(), RunError> {
+async fn say(
+    experiment: &Experiment,
+    (database, progress, begun_ms): (&PgPool, &Progress, f64),
+) -> Result<(), RunError> {
     let (on_hand, sold): (Option<i64>, i64) = sqlx::query_as(
         "select (select on_hand from stock where sku = $1), \
-         (select count(*) from ledger where sku = $1 and kind = 'order')",
+         (select count(*) from ledger where sku = $1 and kind = 'order' and at >= to_timestamp($2))",
     )
     .bind(HOT_SKU)
+    .bind(begun_ms / 1000.0)
     .fetch_one(database)
     .await?;
     let stock = on_hand.map_or_else(|| "–".to_owned(), |units| units.to_string());

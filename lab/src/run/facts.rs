@@ -51,10 +51,11 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads everything about one SKU; `deadline` is that of a request. A replica that stood still owes no reply for that time.
+    /// Reads everything about one SKU since a moment; `deadline` is that of a request. A replica that stood still owes no
+    /// reply for that time.
     pub async fn read(
         database: &PgPool,
-        sku: &str,
+        (sku, since_ms): (&str, f64),
         history: &Path,
         strikes: &[Strike],
         deadline: Duration,
@@ -62,8 +63,8 @@ impl Facts {
         let records = history::read(history)?;
         let mut facts = Self::from_history(&records);
         facts.replies = replies::of(&records, strikes, deadline);
-        facts.add_ledger(ledger(database, sku).await?);
-        facts.add_incidents(incidents(database, sku).await?);
+        facts.add_ledger(ledger(database, sku, since_ms).await?);
+        facts.add_incidents(incidents(database, sku, since_ms).await?);
         Ok(facts)
     }
 
@@ -160,23 +161,25 @@ struct IncidentRow {
     instance: String,
 }
 
-async fn ledger(database: &PgPool, sku: &str) -> Result<Vec<LedgerRow>, FactsError> {
+async fn ledger(database: &PgPool, sku: &str, since_ms: f64) -> Result<Vec<LedgerRow>, FactsError> {
     sqlx::query_as(
         "select (extract(epoch from at) * 1000)::float8 as at_ms, kind, on_hand_after, token \
-         from ledger where sku = $1 order by at, id",
+         from ledger where sku = $1 and at >= to_timestamp($2) order by at, id",
     )
     .bind(sku)
+    .bind(since_ms / 1000.0)
     .fetch_all(database)
     .await
     .map_err(|source| FactsError::Database { what: "ledger", source })
 }
 
-async fn incidents(database: &PgPool, sku: &str) -> Result<Vec<IncidentRow>, FactsError> {
+async fn incidents(database: &PgPool, sku: &str, since_ms: f64) -> Result<Vec<IncidentRow>, FactsError> {
     sqlx::query_as(
         "select (extract(epoch from at) * 1000)::float8 as at_ms, kind, token, fence, reason, instance \
-         from incidents where sku = $1 order by at, id",
+         from incidents where sku = $1 and at >= to_timestamp($2) order by at, id",
     )
     .bind(sku)
+    .bind(since_ms / 1000.0)
     .fetch_all(database)
     .await
     .map_err(|source| FactsError::Database { what: "incidents", source })

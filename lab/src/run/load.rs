@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use stack::{Child, Command, Exit, Fleet, Missing, RunDir, StartError, programs};
+use loadtest::history::now_ms;
+use stack::{Child, Command, Exit, Missing, RunDir, StartError, programs};
 
 use crate::experiments::{Experiment, HOT_SKU};
 
@@ -17,6 +18,16 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(super) struct Load {
     child: Child,
     history: PathBuf,
+    begun_ms: f64,
+}
+
+/// Where it goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Goal<'a> {
+    /// Addresses that take orders.
+    pub(super) hosts: &'a [String],
+    /// Where the root spans of its requests go afterwards, as OTLP over HTTP.
+    pub(super) traces_to: Option<&'a str>,
 }
 
 /// The load could not be driven.
@@ -48,20 +59,23 @@ pub enum LoadError {
 }
 
 impl Load {
-    /// Starts it against all replicas; it sets the stock first.
+    /// Starts it against all hosts; it sets the stock first.
     pub(super) fn start(
         dir: &RunDir,
         experiment: &Experiment,
-        fleet: &Fleet,
+        goal: Goal<'_>,
         seed: u64,
     ) -> Result<Self, LoadError> {
+        let begun_ms = now_ms();
         let name = format!("{}-load", experiment.name);
         let history = dir.sub(format!("{}-history.jsonl", experiment.name));
-        let hosts = fleet.replicas().iter().flat_map(|r| ["--host".to_owned(), r.url().to_owned()]);
+        let hosts = goal.hosts.iter().flat_map(|url| ["--host", url.as_str()]);
+        let traces = goal.traces_to.into_iter().flat_map(|to| ["--traces-to", to]);
         let child = Command::new(name, programs::loadtest()?)
             .arg("oversell")
             .args(hosts)
-            .args(["--sku", HOT_SKU, "--run", &experiment.name])
+            .args(traces)
+            .args(["--sku", HOT_SKU, "--run", &format!("{}-{begun_ms}", experiment.name)])
             .args(["--users".to_owned(), experiment.users.to_string()])
             .args(["--stock".to_owned(), experiment.stock.to_string()])
             .args(["--duration".to_owned(), experiment.duration.as_secs().to_string()])
@@ -79,7 +93,7 @@ impl Load {
             .arg(dir.sub(format!("{}-summary.json", experiment.name)))
             .may_end()
             .spawn(dir)?;
-        Ok(Self { child, history })
+        Ok(Self { child, history, begun_ms })
     }
 
     /// Waits until it has ended by itself.
@@ -93,6 +107,11 @@ impl Load {
             }
             None => Err(LoadError::Hung { late }),
         }
+    }
+
+    /// When it began, milliseconds since the Unix epoch: what is older belongs to another run.
+    pub(super) fn begun_ms(&self) -> f64 {
+        self.begun_ms
     }
 
     /// Where the clients' history is written.

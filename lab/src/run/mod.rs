@@ -7,6 +7,7 @@ mod assemble;
 mod disturb;
 mod facts;
 mod load;
+mod on_site;
 mod replies;
 mod series;
 
@@ -14,6 +15,8 @@ use std::str::FromStr as _;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use stack::{AskError, FleetConfig, Stack, StartError};
@@ -23,14 +26,15 @@ use zk_locks::Inspector;
 use crate::audit::facts::Guarded;
 use crate::audit::{AuditInputs, AuditReport, CollectError, Locks, Watches, audit};
 use crate::experiments::{Experiment, HOT_SKU, LOCKS};
-use crate::faults::{Aim, Evidence, Scene, SceneError, Strike, Strikes};
+use crate::faults::{self, Aim, Evidence, Scene, SceneError, Strike, Strikes};
 use crate::limits;
 use crate::progress::Progress;
 use crate::report::{RunReport, table};
-use load::Load;
+use load::{Goal, Load};
 
 pub use facts::{Facts, FactsError};
 pub use load::LoadError;
+pub use on_site::on_site;
 pub use series::series;
 
 /// A run could not be done.
@@ -106,10 +110,17 @@ pub async fn execute(
         Scene::new(fleet, zookeeper, &inspector, evidence, aim, progress)
     });
     let strikes = Strikes::default();
-    let load = Load::start(stack.dir(), experiment, fleet, seed)?;
-    let cut_short =
-        disturb::until_load_ends(&load, experiment, scene.as_ref(), &strikes, seed, (&database, progress))
-            .await?;
+    let hosts: Vec<String> = fleet.replicas().iter().map(|replica| replica.url().to_owned()).collect();
+    let load = Load::start(stack.dir(), experiment, Goal { hosts: &hosts, traces_to: None }, seed)?;
+    let injected = async {
+        match &scene {
+            Some(scene) => {
+                faults::inject(scene, &experiment.faults, &mut StdRng::seed_from_u64(seed), &strikes).await
+            }
+            None => Ok(()),
+        }
+    };
+    let cut_short = disturb::until_load_ends(&load, experiment, injected, (&database, progress)).await?;
     progress.say(&format!("{name}: the load is over, auditing"));
     let watches = Watches {
         baseline,
@@ -123,7 +134,8 @@ pub async fn execute(
     })
     .await?;
     let strikes = strikes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let facts = Facts::read(&database, HOT_SKU, load.history(), &strikes, experiment.lock_wait).await?;
+    let span = (HOT_SKU, load.begun_ms());
+    let facts = Facts::read(&database, span, load.history(), &strikes, experiment.lock_wait).await?;
     inspector.close().await;
     database.close().await;
     let report = assemble::report(Material { experiment, facts, audit, strikes, cut_short });
@@ -157,12 +169,15 @@ async fn config(stack: &Stack, experiment: &Experiment, faults_token: &str) -> R
     })
 }
 
-/// A few connections under a name of our own, so that nobody takes them for those of a replica.
 async fn connect(url: &str) -> Result<PgPool, sqlx::Error> {
-    let options = PgConnectOptions::from_str(url)?.application_name("lockstock");
+    pool(PgConnectOptions::from_str(url)?).await
+}
+
+/// A few connections under a name of our own, so that nobody takes them for those of a replica.
+async fn pool(options: PgConnectOptions) -> Result<PgPool, sqlx::Error> {
     PgPoolOptions::new()
         .max_connections(3)
         .acquire_timeout(Duration::from_secs(10))
-        .connect_with(options)
+        .connect_with(options.application_name("lockstock"))
         .await
 }

@@ -1,5 +1,5 @@
-//! Whether every request was answered in time, and how long the slowest reply took. A replica that was frozen owes no
-//! reply for that time. Pure.
+//! Whether every request was answered in time, and how long the slowest reply took. A replica that was frozen, killed or
+//! cut off its network owes no reply for that time. Pure.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) fn of(records: &[Record], strikes: &[Strike], deadline: Duration) -> 
 
 fn met_a_frozen_replica(record: &Record, strikes: &[Strike]) -> bool {
     strikes.iter().any(|strike| {
-        strike.kind == FaultKind::FreezeHolder
+        matches!(strike.kind, FaultKind::FreezeHolder | FaultKind::KillHolder | FaultKind::CutHolder)
             && strike.url == record.host
             && record.sent_at <= strike.until_ms
             && record.received_at >= strike.at_ms
