@@ -1,7 +1,7 @@
 //! Finds the programs a run needs, and says how to install what is missing.
 //!
 //! An explicit variable wins over the places of a usual installation: `LOCKSTOCK_POSTGRES_BIN_DIR`, `JAVA_HOME`,
-//! `ZOOKEEPER_CLASSPATH`, `LOCKSTOCK_BIN_DIR`.
+//! `ZOOKEEPER_CLASSPATH`, `LOCKSTOCK_BIN_DIR`, `LOCKSTOCK_JAEGER`, `LOCKSTOCK_PROMETHEUS`.
 
 use std::{
     env,
@@ -96,6 +96,28 @@ pub(crate) fn zookeeper_classpath() -> Result<OsString, Missing> {
             ),
         }),
     }
+}
+
+/// Nothing needs it.
+pub(crate) fn jaeger() -> Result<PathBuf, Missing> {
+    named("LOCKSTOCK_JAEGER", "jaeger", "`scripts/build-jaeger` builds it")
+}
+
+/// Nothing needs it.
+pub(crate) fn prometheus() -> Result<PathBuf, Missing> {
+    named("LOCKSTOCK_PROMETHEUS", "prometheus", "it is a package of that name")
+}
+
+/// The program that a variable names, else one on the path.
+fn named(variable: &str, name: &str, source: &str) -> Result<PathBuf, Missing> {
+    let Some(path) = env::var_os(variable).map(PathBuf::from) else {
+        return first(name, &[name], &search_path(), &format!("{source}; {variable} can name it"));
+    };
+    if is_executable(&path) {
+        return Ok(path);
+    }
+    let looked_in = format!("{}, as {variable} says", path.display());
+    Err(Missing { program: name.into(), looked_in, remedy: source.into() })
 }
 
 /// Test binaries lie one folder below the others.

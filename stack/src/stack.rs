@@ -7,8 +7,8 @@ use std::{fs, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path, pro
 use futures::future::{join, join_all};
 
 use crate::{
-    Fleet, FleetConfig, Postgres, PostgresStatus, RunDir, ServiceStatus, StartError, Status, Watchdog,
-    ZooKeeper, ZooKeeperConfig, ZooKeeperStatus,
+    Fleet, FleetConfig, Observatory, Postgres, PostgresStatus, RunDir, ServiceStatus, StartError, Status,
+    Watchdog, ZooKeeper, ZooKeeperConfig, ZooKeeperStatus,
 };
 
 /// A little more than the services' own grace, `ORDER_SHUTDOWN_GRACE_MS`.
@@ -19,6 +19,7 @@ const GRACE: Duration = Duration::from_secs(12);
 pub struct Stack {
     // Dropped in this order.
     fleet: Option<Fleet>,
+    observatory: Option<Observatory>,
     zookeeper: ZooKeeper,
     postgres: Postgres,
     dir: RunDir,
@@ -28,7 +29,7 @@ impl Stack {
     /// PostgreSQL and ZooKeeper, started at the same time.
     pub async fn start(dir: RunDir, zookeeper: ZooKeeperConfig) -> Result<Self, StartError> {
         let (postgres, zookeeper) = join(Postgres::start(&dir), ZooKeeper::start(&dir, zookeeper)).await;
-        Ok(Self { fleet: None, zookeeper: zookeeper?, postgres: postgres?, dir })
+        Ok(Self { fleet: None, observatory: None, zookeeper: zookeeper?, postgres: postgres?, dir })
     }
 
     /// The run folder.
@@ -51,12 +52,22 @@ impl Stack {
         self.fleet.as_ref()
     }
 
+    /// Starts Jaeger and Prometheus where they are found; every fleet that starts later is watched by them.
+    pub async fn observe(&mut self) {
+        self.observatory = Some(Observatory::start(&self.dir).await);
+    }
+
     /// Starts order-services and keeps them with the stack; a fleet that is there already is stopped first.
-    pub async fn start_fleet(&mut self, config: FleetConfig) -> Result<&Fleet, StartError> {
+    pub async fn start_fleet(&mut self, mut config: FleetConfig) -> Result<&Fleet, StartError> {
         if let Some(former) = self.fleet.take() {
             former.stop(GRACE).await;
         }
-        Ok(self.fleet.insert(Fleet::start(&self.dir, config).await?))
+        config.extra_env.extend(self.observatory.iter().flat_map(Observatory::env));
+        let fleet = self.fleet.insert(Fleet::start(&self.dir, config).await?);
+        if let Some(observatory) = &self.observatory {
+            observatory.watch(fleet)?;
+        }
+        Ok(fleet)
     }
 
     /// The register of unexpected deaths; clone it to watch while the stack is used.
@@ -88,6 +99,7 @@ impl Stack {
                 connect: connect.unwrap_or_else(|| self.zookeeper.connect_string("")),
             },
             services: join_all(services).await,
+            observatory: self.observatory.as_ref().map(Observatory::status),
         }
     }
 
@@ -103,9 +115,12 @@ impl Stack {
 
     /// Stops everything in order, bounded, and gives the folder back.
     pub async fn stop(self) -> RunDir {
-        let Self { fleet, zookeeper, postgres, dir } = self;
+        let Self { fleet, observatory, zookeeper, postgres, dir } = self;
         if let Some(fleet) = &fleet {
             fleet.stop(GRACE).await;
+        }
+        if let Some(observatory) = &observatory {
+            observatory.stop().await;
         }
         join(zookeeper.stop_all(), postgres.stop()).await;
         dir

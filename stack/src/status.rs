@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ObservatoryStatus;
+
 /// What runs and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -17,6 +19,9 @@ pub struct Status {
     pub zookeeper: ZooKeeperStatus,
     /// The order-services.
     pub services: Vec<ServiceStatus>,
+    /// What watches them, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observatory: Option<ObservatoryStatus>,
 }
 
 /// The database.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lab::supervisor::{Home, Phase};
 use lab::verdict::Exit;
-use stack::Status;
+use stack::{Seen, Status};
 
 use super::Context;
 use super::args::HomeArgs;
@@ -52,5 +52,13 @@ pub(crate) fn text(status: &Status) -> String {
             service.name, service.url, service.pid, service.mode, service.writer
         )
     }));
+    if let Some(watchers) = &status.observatory {
+        for (what, seen) in [("Jaeger", &watchers.jaeger), ("Prometheus", &watchers.prometheus)] {
+            lines.push(match seen {
+                Seen::At(url) => format!("{what:<12} {url}"),
+                Seen::Not(why) => format!("{what:<12} goes on without: {why}"),
+            });
+        }
+    }
     lines.join("\n")
 }

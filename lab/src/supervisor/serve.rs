@@ -158,6 +158,7 @@ fn fail(error: ServeError, say: impl Fn(Phase) -> Result<(), HomeError>) -> Resu
 
 async fn start(dir: RunDir, options: &UpOptions) -> Result<(Stack, Status), StartError> {
     let mut stack = Stack::start(dir, ZooKeeperConfig::default()).await?;
+    stack.observe().await;
     let database_url = stack.postgres().create_database(DATABASE).await?;
     let config = FleetConfig {
         name: "order".into(),

@@ -5,6 +5,7 @@
 #![allow(clippy::panic, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod jaeger;
+mod native;
 mod project;
 mod run;
 

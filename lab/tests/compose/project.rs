@@ -1,5 +1,6 @@
 //! A compose project of a test's own, on ports of its own.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -129,6 +130,16 @@ impl Project {
         assert!(status.success(), "{program}: {status}, see above");
     }
 
+    /// A program out of the image of a service.
+    pub(crate) async fn copy_out(&self, service: &str, program: &str, to: &Path) {
+        let file = std::fs::File::create(to).expect("a file");
+        let cat =
+            ["compose", "run", "--rm", "--no-deps", "--no-TTY", "--entrypoint", "cat", service, program];
+        let status = self.command("docker").args(cat).stdout(file).status().await.expect("docker runs");
+        assert!(status.success(), "{program} of {service}: {status}");
+        std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    }
+
     fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(root()).envs(self.env.iter().cloned());
@@ -143,7 +154,8 @@ fn files() -> Vec<PathBuf> {
     named.split(':').map(|file| root().join(file)).collect()
 }
 
-fn root() -> &'static Path {
+/// The repository.
+pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 

@@ -23,6 +23,14 @@ fn a_stack_comes_up_answers_and_goes_down() {
         );
     }
 
+    for (tool, variable) in [("jaeger", "LOCKSTOCK_JAEGER"), ("prometheus", "LOCKSTOCK_PROMETHEUS")] {
+        let why =
+            status["observatory"][tool]["not"].as_str().expect("it is not there, and the stack went on");
+        assert!(why.contains(tool) && why.contains(variable) && why.contains("/nonexistent"), "{why}");
+    }
+    let text = bench.run(&["status"]).expect_code(0).stdout;
+    assert_eq!(text.matches("goes on without").count(), 2, "each is said once: {text}");
+
     let again = bench.run(&["up"]).expect_code(64);
     assert!(again.stderr.contains("running already"), "{}", again.stderr);
 
