@@ -91,8 +91,9 @@ async fn waiting(subject: Subject, loss: Loss) {
         Some(timeout(SOON, &mut waiter).await.unwrap().unwrap().unwrap_err())
     };
     match (&told, loss) {
-        (None, _) | (Some(AcquireError::NodeDeleted { .. }), Loss::Deletion) => {}
-        (Some(AcquireError::SessionLost { reason: Lost::SessionExpired, .. }), Loss::Expiry) => {}
+        (None, _)
+        | (Some(AcquireError::NodeDeleted { .. }), Loss::Deletion)
+        | (Some(AcquireError::SessionLost { reason: Lost::SessionExpired, .. }), Loss::Expiry) => {}
         _ => panic!("{subject}, {loss:?}: {told:?}"),
     }
     assert!(rivals.iter().all(|rival| rival.check().is_ok()), "{subject}: the holder is not touched");
